@@ -1,0 +1,80 @@
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from sluiceway.errors import SluicewayError, UserError
+from sluiceway.gitops.comment import PreviewReport, PreviewStep, PullRequest, markdown, marker, upsert
+
+REPORT = PreviewReport(
+    stage="dev",
+    changes={"create": 1, "replace": 1, "same": 12},
+    steps=(
+        PreviewStep("create", "cloudflare:index/queue:Queue", "events"),
+        PreviewStep("replace", "cloudflare:index/workerVersion:WorkerVersion", "chat", ("bindings", "modules")),
+    ),
+)
+PULL = PullRequest("acme/models", 7)
+
+
+class Hub:
+    """A small GitHub: comments of one pull request, a hundred to a page."""
+
+    def __init__(self, bodies: list[str]) -> None:
+        self.comments: list[dict[str, Any]] = [{"id": i + 1, "body": body} for i, body in enumerate(bodies)]
+        self.status = 200
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        if self.status != 200:
+            return httpx.Response(self.status, json={"message": "no"})
+        if request.method == "GET":
+            page = int(request.url.params["page"])
+            size = int(request.url.params["per_page"])
+            return httpx.Response(200, json=self.comments[(page - 1) * size : page * size])
+        body = json.loads(request.content)["body"]
+        if request.method == "POST":
+            self.comments.append({"id": len(self.comments) + 1, "body": body})
+            return httpx.Response(201, json={"html_url": "https://hub.invalid/new"})
+        number = int(request.url.path.rsplit("/", 1)[1])
+        self.comments[number - 1]["body"] = body
+        return httpx.Response(200, json={"html_url": "https://hub.invalid/old"})
+
+    def client(self) -> httpx.Client:
+        return httpx.Client(base_url="https://hub.invalid", transport=httpx.MockTransport(self))
+
+
+def test_the_comment_counts_and_names_what_changes() -> None:
+    text = markdown(REPORT, commit="0123456789abcdef")
+    assert text.splitlines()[0] == marker("dev")
+    assert "**1 to create**, **1 to replace**, 12 unchanged." in text
+    assert "+- cloudflare:index/workerVersion:WorkerVersion  chat  [bindings, modules]" in text
+    assert "Commit 0123456789ab." in text
+
+
+def test_no_change_says_so() -> None:
+    assert "No changes: 15 unchanged." in markdown(PreviewReport("dev", {"same": 15}, ()))
+
+
+def test_a_failed_preview_shows_its_error_whole_even_with_backticks() -> None:
+    text = markdown(PreviewReport("dev", {}, (), error="bad ``` thing"))
+    assert "````\nbad ``` thing\n````" in text
+
+
+def test_a_second_push_rewrites_the_comment_of_the_same_stage_only() -> None:
+    hub = Hub(["hello", *["noise"] * 150])
+    upsert(hub.client(), PULL, "dev", markdown(REPORT))
+    upsert(hub.client(), PULL, "staging", markdown(PreviewReport("staging", {"same": 1}, ())))
+    upsert(hub.client(), PULL, "dev", markdown(PreviewReport("dev", {"same": 2}, ())))
+    ours = [c["body"] for c in hub.comments if c["body"].startswith("<!-- sluiceway")]
+    assert len(ours) == 2
+    assert "2 unchanged" in ours[0]
+
+
+@pytest.mark.parametrize(("status", "kind"), [(403, UserError), (404, UserError), (500, SluicewayError)])
+def test_a_refusal_is_told_apart_from_a_failure(status: int, kind: type[SluicewayError]) -> None:
+    hub = Hub([])
+    hub.status = status
+    with pytest.raises(SluicewayError) as caught:
+        upsert(hub.client(), PULL, "dev", "x")
+    assert type(caught.value) is kind
