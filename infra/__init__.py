@@ -1,0 +1,1 @@
+"""What exists in the cloud: the Pulumi program and its components."""

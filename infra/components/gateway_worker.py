@@ -1,0 +1,114 @@
+"""The gateway Worker of a stage: the shell, one immutable worker version, its deployment."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_cloudflare as cloudflare
+
+from sluiceway.planning import Binding, Export, Observability, Ref
+from sluiceway.render import Module
+
+
+@dataclass(frozen=True)
+class GatewayWorkerArgs:
+    """``values`` gives what each `Ref` in ``bindings`` stands for; secrets come as secret Outputs.
+
+    ``modules`` are what is uploaded, main module first. ``cpu_ms`` is in milliseconds.
+    """
+
+    account_id: str
+    worker_name: str
+    compatibility_date: str
+    compatibility_flags: tuple[str, ...]
+    modules: tuple[Module, ...]
+    release: str
+    bindings: tuple[Binding, ...]
+    values: Mapping[Ref, pulumi.Input[str]]
+    exports: tuple[Export, ...]
+    workers_dev: bool
+    previews: bool
+    observability: Observability
+    cpu_ms: int | None
+
+
+class GatewayWorker(pulumi.ComponentResource):
+    """``workers_dev_url`` is None where the account has no workers.dev name."""
+
+    worker_name: pulumi.Output[str]
+    version_id: pulumi.Output[str]
+    deployment_id: pulumi.Output[str]
+    workers_dev_url: pulumi.Output[str | None]
+
+    def __init__(self, name: str, args: GatewayWorkerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("sluiceway:infra:GatewayWorker", name, None, opts)
+        child = pulumi.ResourceOptions(parent=self)
+        worker = cloudflare.Worker(
+            "worker",
+            account_id=args.account_id,
+            name=args.worker_name,
+            subdomain={"enabled": args.workers_dev, "previews_enabled": args.previews},
+            observability=_observability(args.observability),
+            opts=child,
+        )
+        version = self._version(args, worker)
+        # The deployment is an event: a new version makes a new one, and deleting it does nothing.
+        deployment = cloudflare.WorkersDeployment(
+            "deployment",
+            account_id=args.account_id,
+            script_name=worker.name,
+            strategy="percentage",
+            versions=[{"version_id": version.id, "percentage": 100}],
+            opts=child,
+        )
+        self.worker_name = worker.name
+        self.version_id = version.id
+        self.deployment_id = deployment.id
+        self.workers_dev_url = worker.subdomain.apply(lambda subdomain: subdomain.url if subdomain else None)
+        self.register_outputs({"version_id": self.version_id, "deployment_id": self.deployment_id})
+
+    def _version(self, args: GatewayWorkerArgs, worker: cloudflare.Worker) -> cloudflare.WorkerVersion:
+        return cloudflare.WorkerVersion(
+            "version",
+            account_id=args.account_id,
+            worker_id=worker.id,
+            main_module=args.modules[0].name,
+            modules=[_module(module) for module in args.modules],
+            compatibility_date=args.compatibility_date,
+            compatibility_flags=list(args.compatibility_flags),
+            bindings=[_binding(binding, args.values) for binding in args.bindings],
+            exports={export.name: {"type": export.type, "storage": export.storage} for export in args.exports},
+            limits=None if args.cpu_ms is None else {"cpu_ms": args.cpu_ms},
+            annotations={"workers_tag": args.release},
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+
+
+def _module(module: Module) -> dict[str, str]:
+    return {
+        "name": module.name,
+        "content_type": module.content_type,
+        "content_base64": base64.b64encode(module.content).decode("ascii"),
+    }
+
+
+def _binding(binding: Binding, values: Mapping[Ref, pulumi.Input[str]]) -> dict[str, object]:
+    fields = {key: _field(value, values) for key, value in binding.fields.items()}
+    return {"name": binding.name, "type": binding.type, **fields}
+
+
+def _field(value: object, values: Mapping[Ref, pulumi.Input[str]]) -> object:
+    if isinstance(value, Ref):
+        return values[value]
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _observability(settings: Observability) -> dict[str, object]:
+    return {
+        "enabled": settings.enabled,
+        "head_sampling_rate": settings.head_sampling_rate,
+        "traces": {"enabled": settings.traces},
+    }

@@ -1,0 +1,86 @@
+"""Declares one stage from its plan: which components there are, and what each gets from the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+
+from infra.components.ai_gateway import AiGateway, AiGatewayArgs
+from infra.components.artifacts import Artifacts, ArtifactsArgs
+from infra.components.edge_limits import EdgeLimits, EdgeLimitsArgs
+from infra.components.entry_points import EntryPoints, EntryPointsArgs
+from infra.components.events import Events, EventsArgs
+from infra.components.gateway_worker import GatewayWorker, GatewayWorkerArgs
+from infra.components.storage import Storage, StorageArgs
+from sluiceway.planning import KvEntry, Ref, StagePlan
+from sluiceway.render import RenderedStage
+
+RELEASE_KEY = "spec/release"
+
+
+@dataclass(frozen=True)
+class DeclaredStage:
+    """The resources of a stage; ``values`` is what each `Ref` of the plan stands for, secrets included."""
+
+    storage: Storage
+    worker: GatewayWorker
+    values: Mapping[Ref, pulumi.Input[str]]
+
+
+def declare(plan: StagePlan, rendered: RenderedStage, secrets: Mapping[str, pulumi.Output[str]]) -> DeclaredStage:
+    """Registers every resource of ``plan``. ``secrets`` holds one secret Output for each of ``plan.secrets``."""
+    storage = Storage("storage", StorageArgs(plan.account_id, plan.kv, _kv_entries(plan, rendered), plan.bucket))
+    values: dict[Ref, pulumi.Input[str]] = {
+        Ref("kv", "id"): storage.kv_namespace_id,
+        Ref("bucket", "name"): storage.bucket_name,
+        **{Ref("secret", name): value for name, value in secrets.items()},
+    }
+    before: list[pulumi.Resource] = []
+    if plan.artifacts:
+        args = ArtifactsArgs(
+            plan.account_id, storage.bucket_name, plan.bucket.jurisdiction, plan.bucket.retain, plan.artifacts
+        )
+        before.append(Artifacts("artifacts", args))
+    if plan.gateway is not None:
+        before.append(AiGateway("ai-gateway", AiGatewayArgs(plan.account_id, plan.gateway)))
+    if plan.queue is not None:
+        events = Events("events", EventsArgs(plan.account_id, plan.queue))
+        values[Ref("queue", "name")] = events.queue_name
+    # A limit must stand before the first request can come through a route.
+    if plan.zone is not None and plan.rate_limit_rules:
+        before.append(EdgeLimits("edge-limits", EdgeLimitsArgs(plan.zone, plan.rate_limit_rules)))
+    worker = GatewayWorker("gateway", _worker_args(plan, rendered, values), pulumi.ResourceOptions(depends_on=before))
+    EntryPoints(
+        "entry-points",
+        EntryPointsArgs(plan.account_id, plan.zone, worker.worker_name, plan.routes, plan.custom_domains, plan.crons),
+        pulumi.ResourceOptions(depends_on=[worker]),
+    )
+    return DeclaredStage(storage, worker, values)
+
+
+def _kv_entries(plan: StagePlan, rendered: RenderedStage) -> tuple[KvEntry, ...]:
+    spec = json.dumps({"release": rendered.release, "stage": plan.stage}, sort_keys=True)
+    return (*plan.kv_entries, KvEntry(RELEASE_KEY, spec))
+
+
+def _worker_args(
+    plan: StagePlan, rendered: RenderedStage, values: Mapping[Ref, pulumi.Input[str]]
+) -> GatewayWorkerArgs:
+    return GatewayWorkerArgs(
+        account_id=plan.account_id,
+        worker_name=plan.worker_name,
+        compatibility_date=plan.compatibility_date,
+        compatibility_flags=plan.compatibility_flags,
+        modules=rendered.modules,
+        release=rendered.release,
+        bindings=plan.bindings,
+        values=values,
+        exports=plan.exports,
+        workers_dev=plan.workers_dev,
+        previews=plan.previews,
+        observability=plan.observability,
+        cpu_ms=plan.limits.cpu_ms,
+    )
