@@ -8,6 +8,7 @@ program twice, and a module that registers resources when it is imported must be
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -198,7 +199,8 @@ def _v(version: str) -> str:
 
 
 def _wait_for_engine(stop: threading.Event) -> None:
-    sys.stdin.buffer.read()
+    while os.read(sys.stdin.fileno(), 4096):  # not sys.stdin: its lock would be held when the interpreter ends
+        pass
     stop.set()
 
 
