@@ -1,0 +1,89 @@
+"""What most commands need first: the checkout, its checked settings, the engine, the running local stage."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from sluiceway import catalog, settings
+from sluiceway.engine.resolve import Engine, resolve
+from sluiceway.engine.shell_env import LOCAL, stage_env
+from sluiceway.engine.shims import node_of, write_shims
+from sluiceway.errors import UserError
+from sluiceway.local import lifecycle
+from sluiceway.local.daemon import DEFAULT_API_PORT, DEFAULT_FRONT_PORT
+from sluiceway.local.lifecycle import Runtime
+from sluiceway.planning import StagePlan, plan
+from sluiceway.progress import Progress
+from sluiceway.settings import Settings
+from sluiceway.workspace import Workspace
+
+
+def find_workspace() -> Workspace:
+    return Workspace.find()
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A stage whose settings, catalogue and plan were found good; nothing has been touched yet."""
+
+    workspace: Workspace
+    stage: str
+    settings: Settings
+    plan: StagePlan
+
+
+def check_stage(workspace: Workspace, stage: str) -> Checked:
+    """Reads and checks all that a stage is made from. Raises UserError at the first fault."""
+    settings.require_stage(workspace, stage)
+    loaded = settings.load(workspace, stage)
+    return Checked(workspace, stage, loaded, plan(loaded, catalog.load(workspace)))
+
+
+def local_ports(front: int | None = None, api: int | None = None) -> tuple[int, int]:
+    """What was asked for, else SLUICEWAY_LOCAL_PORT and SLUICEWAY_LOCAL_API_PORT, else the usual ones."""
+    return (
+        _port("SLUICEWAY_LOCAL_PORT", DEFAULT_FRONT_PORT) if front is None else _in_range(front, "--port"),
+        _port("SLUICEWAY_LOCAL_API_PORT", DEFAULT_API_PORT) if api is None else _in_range(api, "--api-port"),
+    )
+
+
+def _port(name: str, usual: int) -> int:
+    given = os.environ.get(name)
+    if not given:
+        return usual
+    if not given.isascii() or not given.isdigit():
+        raise UserError("a port must be a whole number from 0 to 65535", path=name, got=given)
+    return _in_range(int(given), name)
+
+
+def _in_range(port: int, path: str) -> int:
+    if not 0 <= port <= 65535:
+        raise UserError("a port must be a whole number from 0 to 65535", path=path, got=port)
+    return port
+
+
+def start_local(
+    workspace: Workspace, progress: Progress, *, front_port: int, api_port: int, ai_url: str | None = None
+) -> Runtime:
+    return lifecycle.start(
+        workspace.local,
+        front_port=front_port,
+        api_port=api_port,
+        node=node_of(workspace),
+        progress=progress,
+        ai_url=ai_url,
+    )
+
+
+def get_engine(workspace: Workspace, progress: Progress) -> Engine:
+    """The engine, made if there is none, with the small programs that put it and its plugins in reach."""
+    engine = resolve(workspace, progress)
+    write_shims(workspace, engine)
+    return engine
+
+
+def stage_variables(workspace: Workspace, stage: str, engine: Engine) -> dict[str, str]:
+    """What ``sluiceway env`` prints. Raises UserError when the stage is local and does not run."""
+    runtime = lifecycle.require_runtime(workspace.local) if stage == LOCAL else None
+    return stage_env(workspace, stage, runtime, engine)
