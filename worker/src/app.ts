@@ -1,0 +1,45 @@
+import { Hono } from "hono";
+import { getArtifact } from "./endpoints/artifacts.ts";
+import { chatCompletions } from "./endpoints/chat-completions.ts";
+import { healthz } from "./endpoints/healthz.ts";
+import { methodNotAllowed } from "./endpoints/method-not-allowed.ts";
+import { getModel, listModels } from "./endpoints/models.ts";
+import { simple } from "./endpoints/simple.ts";
+import type { Gateway, GatewayHono } from "./gateway.ts";
+import { accessLog } from "./middleware/access-log.ts";
+import { answerHeaders } from "./middleware/answer-headers.ts";
+import { apiKey } from "./middleware/api-key.ts";
+import { bodyLimit } from "./middleware/body-limit.ts";
+import { cors } from "./middleware/cors.ts";
+import { failure, notFound } from "./middleware/failure.ts";
+import { rateLimit } from "./middleware/rate-limit.ts";
+import { requestId } from "./middleware/request-id.ts";
+
+/** The way of a request, from the outside in: this file is the order. */
+export function createApp(gateway: Gateway): Hono<GatewayHono> {
+  const { config } = gateway;
+  const app = new Hono<GatewayHono>();
+  app.onError(failure);
+  app.notFound(notFound);
+  app.use(requestId(gateway), accessLog(), cors(config.cors), answerHeaders());
+
+  app.get("/healthz", healthz);
+  app.all("/healthz", methodNotAllowed("GET"));
+
+  const admitted = [
+    bodyLimit(config.limits.body_bytes),
+    apiKey(config.auth.required),
+    rateLimit(config.limits),
+  ] as const;
+  app.post("/", ...admitted, simple);
+  app.all("/", methodNotAllowed("POST"));
+  app.post("/v1/chat/completions", ...admitted, chatCompletions);
+  app.all("/v1/chat/completions", methodNotAllowed("POST"));
+  app.get("/v1/models", ...admitted, listModels);
+  app.all("/v1/models", methodNotAllowed("GET"));
+  app.get("/v1/models/:id", ...admitted, getModel);
+  app.all("/v1/models/:id", methodNotAllowed("GET"));
+  app.get("/v1/models/:name/artifacts/:version/:file", ...admitted, getArtifact);
+  app.all("/v1/models/:name/artifacts/:version/:file", methodNotAllowed("GET"));
+  return app;
+}

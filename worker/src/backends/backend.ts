@@ -1,0 +1,74 @@
+import type { ModelVersion } from "../config.ts";
+import { ApiError, type ErrorOptions } from "../errors.ts";
+
+export interface Usage {
+  prompt_tokens: number;
+  completion_tokens: number;
+  total_tokens: number;
+  [detail: string]: unknown;
+}
+
+/** A message in OpenAI's shape, sanitised. Fields that we don't know travel along. */
+export interface Message {
+  role: "system" | "user" | "assistant" | "tool";
+  content: string | ContentPart[] | null;
+  [field: string]: unknown;
+}
+
+export interface ContentPart {
+  type: string;
+  text?: string;
+  [field: string]: unknown;
+}
+
+/** One request to a model version: everything that shapes the answer, nothing about how it is wrapped. */
+export interface Call {
+  readonly version: ModelVersion;
+  readonly messages: readonly Message[];
+  /** Version defaults overlaid by the client's; `max_tokens` is always there. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** Same for the turns of one conversation, so that the backend can reuse its prefix cache. */
+  readonly session: string;
+  /** AI Gateway of the stage, if it has one. */
+  readonly gateway: string | null;
+  /** Aborts when the client leaves or a deadline passes. */
+  readonly signal: AbortSignal;
+}
+
+export interface Choice {
+  index: number;
+  message: { role: "assistant"; content: string | null; [field: string]: unknown };
+  finish_reason: string;
+  [field: string]: unknown;
+}
+
+/** A whole answer. `usage` is null when the backend told none. */
+export interface Answer {
+  choices: Choice[];
+  usage: Usage | null;
+}
+
+export interface PieceChoice {
+  index: number;
+  delta: Record<string, unknown>;
+  finish_reason: string | null;
+  [field: string]: unknown;
+}
+
+/** One event of a streamed answer. */
+export interface Piece {
+  choices: PieceChoice[];
+  usage: Usage | null;
+}
+
+/** What answers. Both forms throw `ApiError`; a stream that just stops is an error too, never a short answer. */
+export interface Backend {
+  complete(call: Call): Promise<Answer>;
+  /** Resolves when the backend has accepted the call; ends after the last piece of a whole answer. */
+  stream(call: Call): Promise<AsyncGenerator<Piece, void, undefined>>;
+}
+
+/** A fault of the backend, or of the way to it. */
+export function upstreamError(message: string, code = "upstream_error", options: ErrorOptions = {}): ApiError {
+  return new ApiError(502, code, message, options);
+}

@@ -1,0 +1,51 @@
+import type { ContentPart, Message } from "../backends/backend.ts";
+import { badRequest } from "../errors.ts";
+import { sanitise } from "./sanitise.ts";
+
+const ROLES = new Set(["system", "user", "assistant", "tool"]);
+
+/** Messages of a request, checked and sanitised. Throws a 400 that names the first field at fault. */
+export function readMessages(value: unknown): Message[] {
+  if (!Array.isArray(value)) throw badRequest("`messages` must be an array.", "messages");
+  if (value.length === 0) throw badRequest("`messages` must hold at least one message.", "messages");
+  return value.map((message, index) => readMessage(message, `messages[${index}]`));
+}
+
+function readMessage(value: unknown, path: string): Message {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw badRequest(`\`${path}\` must be an object.`, path);
+  }
+  const message = value as Record<string, unknown>;
+  // `developer` is OpenAI's newer name of the same role, which other models don't know.
+  const role = message.role === "developer" ? "system" : message.role;
+  if (typeof role !== "string" || !ROLES.has(role)) {
+    throw badRequest(`\`${path}.role\` must be one of system, developer, user, assistant, tool.`, `${path}.role`);
+  }
+  const content = readContent(message.content, `${path}.content`);
+  if (content === null && role !== "assistant") {
+    throw badRequest(`\`${path}.content\` is missing.`, `${path}.content`);
+  }
+  if (role === "tool" && typeof message.tool_call_id !== "string") {
+    throw badRequest(`\`${path}.tool_call_id\` must name the call that this answers.`, `${path}.tool_call_id`);
+  }
+  if (message.tool_calls !== undefined && message.tool_calls !== null && !Array.isArray(message.tool_calls)) {
+    throw badRequest(`\`${path}.tool_calls\` must be an array.`, `${path}.tool_calls`);
+  }
+  return { ...message, role: role as Message["role"], content };
+}
+
+function readContent(value: unknown, path: string): Message["content"] {
+  if (value === undefined || value === null) return null;
+  if (typeof value === "string") return sanitise(value);
+  if (!Array.isArray(value)) throw badRequest(`\`${path}\` must be a string or an array of parts.`, path);
+  return value.map((part, index) => readPart(part, `${path}[${index}]`));
+}
+
+function readPart(value: unknown, path: string): ContentPart {
+  const type = (value as { type?: unknown } | null)?.type;
+  if (typeof type !== "string") throw badRequest(`\`${path}.type\` must be a string.`, `${path}.type`);
+  const part = value as ContentPart;
+  if (type !== "text") return part;
+  if (typeof part.text !== "string") throw badRequest(`\`${path}.text\` must be a string.`, `${path}.text`);
+  return { ...part, text: sanitise(part.text) };
+}

@@ -1,0 +1,56 @@
+import { badRequest } from "../errors.ts";
+import type { JsonObject } from "./json-body.ts";
+
+/** Asked for when neither the client nor the model version says: Workers AI would stop at 256. */
+export const DEFAULT_MAX_TOKENS = 2_048;
+
+/** Numbers that a client may set: least, most, and whether whole. */
+const RANGES: Record<string, { min: number; max: number; whole?: boolean }> = {
+  temperature: { min: 0, max: 2 },
+  top_p: { min: 0, max: 1 },
+  top_k: { min: 1, max: 1_000, whole: true },
+  frequency_penalty: { min: -2, max: 2 },
+  presence_penalty: { min: -2, max: 2 },
+  repetition_penalty: { min: 0, max: 2 },
+  seed: { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, whole: true },
+  n: { min: 1, max: 8, whole: true },
+  top_logprobs: { min: 0, max: 20, whole: true },
+};
+
+/** Fields of the body that are about the request and not about the answer. */
+const NOT_PARAMETERS = new Set(["model", "messages", "user", "stream", "stream_options", "max_completion_tokens"]);
+
+/**
+ * What the client asks of the answer, checked: numbers in range, null as absent, `max_completion_tokens` as
+ * `max_tokens`. Unknown fields stay; a backend takes those that it knows. Throws a 400 that names the field.
+ */
+export function readParameters(body: JsonObject, maxTokens: number): JsonObject {
+  const parameters: JsonObject = {};
+  for (const [name, value] of Object.entries(body)) {
+    if (value === null || NOT_PARAMETERS.has(name)) continue;
+    const range = RANGES[name];
+    if (range !== undefined) checkNumber(name, value, range);
+    parameters[name] = value;
+  }
+  const capRange = { min: 1, max: maxTokens, whole: true };
+  for (const name of ["max_tokens", "max_completion_tokens"]) {
+    const cap = body[name] ?? undefined;
+    if (cap === undefined) continue;
+    checkNumber(name, cap, capRange);
+    parameters.max_tokens = cap;
+  }
+  return parameters;
+}
+
+function checkNumber(name: string, value: unknown, range: { min: number; max: number; whole?: boolean }): void {
+  const whole = range.whole === true;
+  const fits = typeof value === "number" && value >= range.min && value <= range.max;
+  if (fits && (!whole || Number.isInteger(value))) return;
+  const kind = whole ? "a whole number" : "a number";
+  throw badRequest(`\`${name}\` must be ${kind} from ${range.min} to ${range.max}.`, name);
+}
+
+/** The version's defaults overlaid by the client's parameters, with an output cap in any case. */
+export function effective(defaults: JsonObject | null | undefined, asked: JsonObject): JsonObject {
+  return { max_tokens: DEFAULT_MAX_TOKENS, ...defaults, ...asked };
+}

@@ -1,0 +1,82 @@
+import type { Piece } from "../backends/backend.ts";
+import { asApiError } from "../errors.ts";
+import type { GatewayContext } from "../gateway.ts";
+import { Collector } from "./collect.ts";
+import type { ServedStream } from "./serve.ts";
+import { ChunkWriter } from "./shapes.ts";
+
+const encoder = new TextEncoder();
+const DONE = "data: [DONE]\n\n";
+
+/** Answers with server-sent events in OpenAI's shape. A failure on the way ends the stream with one error event. */
+export function streamResponse(c: GatewayContext, served: ServedStream, includeUsage: boolean): Response {
+  const { record } = c.var;
+  const events = eventsOf(c, served, includeUsage);
+  const ended = Promise.withResolvers<void>();
+  record.streamed = true;
+  record.ended = ended.promise;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const next = await events.next();
+        if (next.done) {
+          controller.close();
+          ended.resolve();
+          return;
+        }
+        const bytes = encoder.encode(next.value);
+        record.bytesOut += bytes.byteLength;
+        controller.enqueue(bytes);
+      },
+      async cancel(reason) {
+        record.errorCode ??= "client_disconnected";
+        served.abort.abort(reason);
+        await events.return().catch(() => {});
+        ended.resolve();
+      },
+    },
+    // Nothing is read ahead of the client, so that its leaving is felt by the backend.
+    { highWaterMark: 0 },
+  );
+  return new Response(body, {
+    headers: {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache, no-transform",
+      "x-accel-buffering": "no",
+    },
+  });
+}
+
+async function* eventsOf(
+  c: GatewayContext,
+  served: ServedStream,
+  includeUsage: boolean,
+): AsyncGenerator<string, void, undefined> {
+  const { record, gateway } = c.var;
+  const writer = new ChunkWriter(served.name, includeUsage);
+  const collector = new Collector();
+  let settled = false;
+  try {
+    for await (const piece of served.pieces) {
+      record.ttftMs ??= gateway.ambient.now() - record.startedAt;
+      collector.add(piece);
+      const chunk = writer.chunk(piece as Piece);
+      if (chunk !== null) yield event(chunk);
+    }
+    const usage = served.settle(collector, true);
+    settled = true;
+    if (includeUsage) yield event(writer.usageChunk(usage));
+    yield DONE;
+  } catch (error) {
+    const fault = asApiError(error);
+    record.errorCode = served.abort.signal.aborted && record.errorCode !== null ? record.errorCode : fault.code;
+    yield event(fault.body(record.id));
+  } finally {
+    // Also when the client left: what was streamed has its price.
+    if (!settled) served.settle(collector, false);
+  }
+}
+
+function event(value: unknown): string {
+  return `data: ${JSON.stringify(value)}\n\n`;
+}

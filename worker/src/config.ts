@@ -1,0 +1,130 @@
+import * as v from "valibot";
+
+const count = v.pipe(v.number(), v.integer(), v.minValue(0));
+const positive = v.pipe(v.number(), v.integer(), v.minValue(1));
+const text = v.pipe(v.string(), v.minLength(1));
+
+const ArtifactFile = v.object({
+  name: text,
+  key: text,
+  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/, "must be 64 hex digits")),
+  bytes: count,
+});
+
+const ModelVersion = v.object({
+  backend: text,
+  id: v.optional(text),
+  prompt: v.nullish(v.string()),
+  parameters: v.nullish(v.record(v.string(), v.unknown())),
+  artifact: v.nullish(v.object({ files: v.array(ArtifactFile) })),
+});
+
+const Model = v.object({
+  task: text,
+  default: v.optional(v.boolean(), false),
+  versions: v.record(v.pipe(v.string(), v.regex(/^[1-9][0-9]*$/, "a version is a whole number")), ModelVersion),
+  split: v.pipe(
+    v.array(v.tuple([positive, v.pipe(count, v.maxValue(100))])),
+    v.minLength(1, "must name at least one version"),
+  ),
+});
+
+const Timeouts = v.object({
+  /** Longest silence before the first event of a streamed answer. */
+  first_token_ms: v.optional(positive, 60_000),
+  /** Longest silence between two events. */
+  idle_ms: v.optional(positive, 30_000),
+  /** Longest wait for an answer that is not streamed. */
+  answer_ms: v.optional(positive, 180_000),
+});
+
+const Config = v.object({
+  stage: text,
+  release: v.pipe(text, v.maxLength(64)),
+  worker: text,
+  models: v.record(text, Model),
+  gateway: v.nullable(v.string()),
+  cors: v.object({ origins: v.array(text), max_age: count }),
+  limits: v.object({
+    body_bytes: positive,
+    requests: positive,
+    period: v.picklist([10, 60]),
+    /** Most output tokens that a client may ask for in one request. */
+    max_tokens: v.optional(positive, 32_768),
+  }),
+  timeouts: v.optional(Timeouts, {}),
+  cache: v.object({
+    enabled: v.boolean(),
+    /** Seconds; 0 stores nothing. */
+    ttl: count,
+    /** Also cache requests that leave the temperature to the model version. */
+    sampled: v.optional(v.boolean(), false),
+  }),
+  auth: v.object({ required: v.boolean() }),
+  log: v.object({ prompts: v.boolean() }),
+});
+
+export type ModelVersion = v.InferOutput<typeof ModelVersion>;
+export type Model = v.InferOutput<typeof Model>;
+export type GatewayConfig = v.InferOutput<typeof Config>;
+
+/** `[version, weight]` pairs, stable first; the weights sum to 100. */
+export type Split = readonly (readonly [version: number, weight: number])[];
+
+export class ConfigError extends Error {
+  override name = "ConfigError";
+  constructor(path: string, fault: string) {
+    super(`config.json: ${path === "" ? "" : `${path}: `}${fault}`);
+  }
+}
+
+/** Parses the stage's `config.json`. Throws `ConfigError` naming the path of the first fault. */
+export function parseConfig(configText: string): GatewayConfig {
+  let value: unknown;
+  try {
+    value = JSON.parse(configText);
+  } catch (error) {
+    throw new ConfigError("", `not JSON (${(error as Error).message})`);
+  }
+  const parsed = v.safeParse(Config, value, { abortEarly: true });
+  if (!parsed.success) {
+    const issue = parsed.issues[0];
+    throw new ConfigError(v.getDotPath(issue) ?? "", issue.message);
+  }
+  for (const [name, model] of Object.entries(parsed.output.models)) checkModel(name, model);
+  checkDefault(parsed.output);
+  return parsed.output;
+}
+
+function checkModel(name: string, model: Model): void {
+  for (const [version, spec] of Object.entries(model.versions)) {
+    if (spec.backend === "workers-ai" && spec.id === undefined) {
+      throw new ConfigError(
+        `models.${name}.versions.${version}.id`,
+        "missing; the workers-ai backend needs a model id",
+      );
+    }
+  }
+  const fault = splitFault(model.split, model.versions);
+  if (fault !== null) throw new ConfigError(`models.${name}.split`, fault);
+}
+
+/** Why a split can't be served with these versions, or null when it can. */
+export function splitFault(split: Split, versions: Record<string, unknown>): string | null {
+  const seen = new Set<number>();
+  let sum = 0;
+  for (const [version, weight] of split) {
+    if (!Object.hasOwn(versions, String(version))) return `version ${version} does not exist`;
+    if (seen.has(version)) return `version ${version} is named twice`;
+    seen.add(version);
+    sum += weight;
+  }
+  return sum === 100 ? null : `weights sum to ${sum}, must be 100`;
+}
+
+function checkDefault(config: GatewayConfig): void {
+  const defaults = Object.entries(config.models).filter(([, model]) => model.default);
+  if (defaults.length > 1) {
+    throw new ConfigError("models", `more than one default: ${defaults.map(([name]) => name).join(", ")}`);
+  }
+}

@@ -1,0 +1,26 @@
+import { ApiError } from "../errors.ts";
+import type { GatewayContext } from "../gateway.ts";
+import { modelNotFound } from "../routing/route.ts";
+
+/** `GET /v1/models/{name}/artifacts/{version}/{file}`: a file of a model version, streamed from R2, by its sha256. */
+export async function getArtifact(c: GatewayContext): Promise<Response> {
+  const { name = "", version = "", file: wanted = "" } = c.req.param() as Record<string, string>;
+  const { models } = c.var.gateway.config;
+  const versions = Object.hasOwn(models, name) ? models[name]?.versions : undefined;
+  if (versions === undefined || !Object.hasOwn(versions, version)) throw modelNotFound(`${name}@${version}`);
+  const file = versions[version]?.artifact?.files.find((candidate) => candidate.name === wanted);
+  if (file === undefined) throw notFound("This model version has no such artifact.");
+  const etag = `"${file.sha256}"`;
+  const headers = { etag, "cache-control": "private, max-age=31536000, immutable" };
+  if (c.req.header("if-none-match") === etag) return new Response(null, { status: 304, headers });
+  const object = await c.env.MODELS.get(file.key);
+  if (object === null) throw notFound("The artifact is declared but has not been uploaded.");
+  c.var.record.bytesOut = object.size;
+  return new Response(object.body, {
+    headers: { ...headers, "content-type": "application/octet-stream", "x-content-type-options": "nosniff" },
+  });
+}
+
+function notFound(message: string): ApiError {
+  return new ApiError(404, "artifact_not_found", message);
+}

@@ -1,0 +1,28 @@
+import type { Model } from "../config.ts";
+import type { GatewayContext } from "../gateway.ts";
+import { modelNotFound, parseModel } from "../routing/route.ts";
+import { json } from "./json.ts";
+
+/** `GET /v1/models`: every model by name, which follows the live split, in OpenAI's shape. */
+export function listModels(c: GatewayContext): Response {
+  const data = Object.entries(c.var.gateway.config.models).map(([name, model]) => describe(name, model));
+  return json(c, { object: "list", data });
+}
+
+/** `GET /v1/models/{id}`: a model (`chat`) or one of its versions (`chat@2`). */
+export function getModel(c: GatewayContext): Response {
+  const id = c.req.param("id") ?? "";
+  const { name, version } = parseModel(id);
+  const { models } = c.var.gateway.config;
+  const model = Object.hasOwn(models, name) ? models[name] : undefined;
+  if (model === undefined || (version !== null && !Object.hasOwn(model.versions, String(version)))) {
+    throw modelNotFound(id);
+  }
+  return json(c, describe(id, model));
+}
+
+function describe(id: string, model: Model): Record<string, unknown> {
+  const versions = Object.keys(model.versions).map(Number);
+  // The catalogue has no dates; the field must be a number.
+  return { id, object: "model", created: 0, owned_by: "sluiceway", task: model.task, versions };
+}

@@ -1,0 +1,33 @@
+import type { Context, MiddlewareHandler } from "hono";
+import type { ExactCache } from "./cache/exact.ts";
+import type { GatewayConfig } from "./config.ts";
+import type { GatewayEnv } from "./env.ts";
+import type { RequestRecord } from "./record.ts";
+import type { LiveTable } from "./routing/table.ts";
+
+/** Clock, randomness and output, so that tests decide them. */
+export interface Ambient {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  newId(): string;
+  log(line: string): void;
+}
+
+/** What lives as long as the isolate. */
+export interface Gateway {
+  readonly config: GatewayConfig;
+  readonly ambient: Ambient;
+  readonly table: LiveTable;
+  readonly cache: ExactCache;
+}
+
+export interface GatewayVariables {
+  gateway: Gateway;
+  record: RequestRecord;
+  /** The request's body, read once, at most `limits.body_bytes` long. Throws the 413. */
+  readBody: () => Promise<Uint8Array>;
+}
+
+export type GatewayHono = { Bindings: GatewayEnv; Variables: GatewayVariables };
+export type GatewayContext = Context<GatewayHono>;
+export type GatewayMiddleware = MiddlewareHandler<GatewayHono>;

@@ -1,0 +1,26 @@
+import { createApp } from "./app.ts";
+import { ExactCache } from "./cache/exact.ts";
+import { parseConfig } from "./config.ts";
+import type { GatewayEnv } from "./env.ts";
+import type { Ambient } from "./gateway.ts";
+import { LiveTable } from "./routing/table.ts";
+
+export type { GatewayEnv } from "./env.ts";
+export { RolloutController } from "./rollout/controller.ts";
+
+const PLATFORM: Ambient = {
+  now: () => Date.now(),
+  newId: () => `req-${crypto.randomUUID().replaceAll("-", "")}`,
+  log: (line) => console.log(line),
+};
+
+/**
+ * The gateway of one stage, from the text of its `config.json`. Throws `ConfigError` at once when that is faulty, so
+ * that a faulty upload is refused instead of served.
+ */
+export function createGateway(configText: string, ambient: Ambient = PLATFORM): ExportedHandler<GatewayEnv> {
+  const config = parseConfig(configText);
+  const table = new LiveTable(config, ambient.now);
+  const app = createApp({ config, ambient, table, cache: new ExactCache(config.cache, ambient.now) });
+  return { fetch: (request, env, ctx) => app.fetch(request, env, ctx) };
+}

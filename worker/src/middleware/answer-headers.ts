@@ -1,0 +1,19 @@
+import type { GatewayMiddleware } from "../gateway.ts";
+
+/** Says on every answer who served it and what it took, also on a failure after routing. */
+export function answerHeaders(): GatewayMiddleware {
+  return async function answerHeaders(c, next) {
+    await next();
+    const { record, gateway } = c.var;
+    const { headers } = c.res;
+    headers.set("x-sluiceway-release", gateway.config.release);
+    if (record.model !== null) {
+      headers.set("x-sluiceway-model", `${record.model}@${record.version}`);
+      headers.set("x-sluiceway-variant", record.variant ?? "");
+    }
+    if (record.cache !== null) headers.set("x-sluiceway-cache", record.cache);
+    const total = gateway.ambient.now() - record.startedAt;
+    const steps = Object.entries({ ...record.timings, total }).map(([step, ms]) => `${step};dur=${ms.toFixed(1)}`);
+    headers.set("server-timing", steps.join(", "));
+  };
+}

@@ -1,0 +1,61 @@
+import type { Usage } from "./backends/backend.ts";
+
+export type CacheOutcome = "hit" | "miss" | "bypass";
+
+/** What one request turned out to be; middlewares fill it in, the access log writes it once at the end. */
+export interface RequestRecord {
+  readonly id: string;
+  readonly startedAt: number;
+  tenant: string;
+  model: string | null;
+  version: number | null;
+  variant: string | null;
+  cache: CacheOutcome | null;
+  streamed: boolean;
+  bytesIn: number;
+  bytesOut: number;
+  usage: Usage | null;
+  usageEstimated: boolean;
+  ttftMs: number | null;
+  errorCode: string | null;
+  rateLimiter: "ok" | "failed" | null;
+  /** Text of the prompt; filled only on a stage that logs prompts. */
+  prompt: string | null;
+  /** Milliseconds by step, for `server-timing`. */
+  readonly timings: Record<string, number>;
+  /** Resolves when a streamed body has ended, in whatever way. */
+  ended: Promise<void> | null;
+}
+
+export function newRecord(id: string, startedAt: number): RequestRecord {
+  return {
+    id,
+    startedAt,
+    tenant: "anonymous",
+    model: null,
+    version: null,
+    variant: null,
+    cache: null,
+    streamed: false,
+    bytesIn: 0,
+    bytesOut: 0,
+    usage: null,
+    usageEstimated: false,
+    ttftMs: null,
+    errorCode: null,
+    rateLimiter: null,
+    prompt: null,
+    timings: {},
+    ended: null,
+  };
+}
+
+/** Runs a step of the request and notes how long it took, also when it fails. */
+export async function timed<T>(record: RequestRecord, step: string, work: () => Promise<T>): Promise<T> {
+  const start = performance.now();
+  try {
+    return await work();
+  } finally {
+    record.timings[step] = performance.now() - start;
+  }
+}

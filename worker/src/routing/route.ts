@@ -1,0 +1,54 @@
+import type { GatewayConfig, ModelVersion, Split } from "../config.ts";
+import { ApiError } from "../errors.ts";
+import { choose, point } from "./split.ts";
+
+/** The arm of live traffic that a request belongs to; `pinned` requests named their version and are no one's evidence. */
+export type Variant = "stable" | "candidate" | "pinned";
+
+export interface Route {
+  readonly model: string;
+  readonly version: number;
+  readonly variant: Variant;
+  readonly spec: ModelVersion;
+}
+
+/** Finds the model version for `chat` (by the live split, sticky by user) or `chat@2` (as named). Throws the 404. */
+export async function routeTo(
+  config: GatewayConfig,
+  splitOf: (model: string) => Promise<Split>,
+  wanted: string,
+  user: string,
+): Promise<Route> {
+  const { name, version: pinned } = parseModel(wanted);
+  const model = Object.hasOwn(config.models, name) ? config.models[name] : undefined;
+  if (model === undefined) throw modelNotFound(wanted);
+  const split = pinned === null ? await splitOf(name) : null;
+  const version = pinned ?? choose(split ?? model.split, await point(name, user));
+  const spec = Object.hasOwn(model.versions, String(version)) ? model.versions[String(version)] : undefined;
+  if (spec === undefined) throw modelNotFound(wanted);
+  return { model: name, version, variant: variantOf(split, version), spec };
+}
+
+function variantOf(split: Split | null, version: number): Variant {
+  if (split === null) return "pinned";
+  return version === split[0]?.[0] ? "stable" : "candidate";
+}
+
+/** `chat@2` -> chat, 2. Anything after `@` that is not a version makes the whole a name, which then does not exist. */
+export function parseModel(wanted: string): { name: string; version: number | null } {
+  const match = /^(.+)@([1-9][0-9]{0,8})$/s.exec(wanted);
+  if (match === null) return { name: wanted, version: null };
+  return { name: match[1] as string, version: Number(match[2]) };
+}
+
+export function modelNotFound(wanted: string): ApiError {
+  const shown = wanted.length > 100 ? `${wanted.slice(0, 100)}...` : wanted;
+  return new ApiError(404, "model_not_found", `The model \`${shown}\` does not exist.`, { param: "model" });
+}
+
+/** Name of the model that serves requests which name none: the one marked default, else the first chat model. */
+export function defaultModel(config: GatewayConfig): string | null {
+  const models = Object.entries(config.models);
+  const found = models.find(([, model]) => model.default) ?? models.find(([, model]) => model.task === "chat");
+  return found?.[0] ?? null;
+}
