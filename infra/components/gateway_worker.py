@@ -54,7 +54,7 @@ class GatewayWorker(pulumi.ComponentResource):
             observability=_observability(args.observability),
             opts=child,
         )
-        version = self._version(args, worker)
+        version = self._worker_version(args, worker)
         # The deployment is an event: a new version makes a new one, and deleting it does nothing.
         deployment = cloudflare.WorkersDeployment(
             "deployment",
@@ -67,10 +67,13 @@ class GatewayWorker(pulumi.ComponentResource):
         self.worker_name = worker.name
         self.version_id = version.id
         self.deployment_id = deployment.id
-        self.workers_dev_url = worker.subdomain.apply(lambda subdomain: subdomain.url if subdomain else None)
+        # Bound to the id: in a preview of a new Worker the name of its host is as unknown as that.
+        self.workers_dev_url = pulumi.Output.all(worker.id, worker.subdomain).apply(
+            lambda known: known[1].url if known[1] else None
+        )
         self.register_outputs({"version_id": self.version_id, "deployment_id": self.deployment_id})
 
-    def _version(self, args: GatewayWorkerArgs, worker: cloudflare.Worker) -> cloudflare.WorkerVersion:
+    def _worker_version(self, args: GatewayWorkerArgs, worker: cloudflare.Worker) -> cloudflare.WorkerVersion:
         return cloudflare.WorkerVersion(
             "version",
             account_id=args.account_id,

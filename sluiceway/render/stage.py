@@ -130,7 +130,7 @@ def _tsconfig(workspace: Workspace, out_dir: Path) -> str:
     document = {
         "extends": _relative(workspace.root / "tsconfig.json", out_dir),
         "compilerOptions": {
-            "lib": ["es2023"],
+            "lib": ["es2024"],
             "types": [_relative(workspace.node_modules / "@cloudflare" / "workers-types", out_dir)],
             # config.json is a text module: the compiler must not look into it.
             "resolveJsonModule": False,

