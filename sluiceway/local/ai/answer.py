@@ -1,0 +1,198 @@
+"""One call of a model, from checked inputs to the HTTP answer; notices when the caller leaves.
+
+A streamed answer waits for its first event before its status goes out, so that an error that comes
+before any token has a status of its own. When the caller leaves, generation stops at once and the call
+is marked ``cancelled`` with what had been sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import struct
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from sluiceway.local.ai import request as inputs
+from sluiceway.local.ai.calls import Call
+from sluiceway.local.ai.engine import Event
+from sluiceway.local.ai.errors import AiError, bad_input
+from sluiceway.local.ai.models import AiModel, find
+from sluiceway.local.ai.shapes import Answer, Head, Shape, stream
+from sluiceway.local.ai.stage import AiStage
+
+T = TypeVar("T")
+_RERANK_DIMENSIONS = 512
+
+
+class CallerLeftError(Exception):
+    """The caller closed the connection before there was an answer."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A streamed answer that has begun: its bytes, for a response to send."""
+
+    body: AsyncIterator[bytes]
+
+    def response(self, headers: Mapping[str, str]) -> Response:
+        kept = {**headers, "cache-control": "no-cache", "x-accel-buffering": "no"}
+        return StreamingResponse(self.body, media_type="text/event-stream", headers=kept)
+
+
+async def run(
+    stage: AiStage, http: Request, call: Call, body: Mapping[str, Any], shape: Shape | None = None
+) -> Stream | dict[str, Any]:
+    """Runs a model on its inputs. ``shape`` None: the model's own. Raises AiError and CallerLeftError."""
+    try:
+        model = find(call.model)
+        if stage.limiter:
+            stage.limiter.admit(model)
+        if model.task == "Text Generation":
+            return await _chat(stage, http, call, model, body, shape or ("native" if model.native else "openai"))
+        if model.task == "Text Classification" or "contexts" in body:
+            return _finished(call, _rerank(body))
+        return await _embed(stage, http, call, model, body, shape)
+    except CallerLeftError:
+        call.close("cancelled")
+        raise
+    except AiError as error:
+        call.close("error", str(error))
+        raise
+    except BaseException as error:
+        call.close("error", type(error).__name__)
+        raise
+
+
+async def _chat(
+    stage: AiStage, http: Request, call: Call, model: AiModel, body: Mapping[str, Any], shape: Shape
+) -> Stream | dict[str, Any]:
+    request = inputs.chat(model, body)
+    streamed = body.get("stream") is True
+    head = Head(f"chatcmpl-{stage.new_id()}", int(stage.clock()), model.id)
+    answer = Answer()
+    events = stage.engine.chat(request, streamed=streamed)
+    if streamed:
+        first = await _unless_left(http, anext(events))
+        usage = _wants_usage(body, call)
+        chunks = stream(_from(first, events), answer, head, shape, usage=usage)
+        return Stream(_recorded(chunks, events, answer, call))
+    try:
+        await _unless_left(http, _gather(events, answer))
+    finally:
+        _record(call, answer)
+    call.close("ok")
+    return answer.as_openai(head) if shape == "openai" else answer.as_native(parsed=request.json_mode)
+
+
+def _wants_usage(body: Mapping[str, Any], call: Call) -> bool:
+    """Workers AI tells usage at the end of a stream; behind its OpenAI path only to those that ask."""
+    asked = (body.get("stream_options") or {}).get("include_usage")
+    return asked is True if call.options.get("openai") else asked is not False
+
+
+async def _gather(events: AsyncGenerator[Event, None], answer: Answer) -> None:
+    async with aclosing(events):
+        async for event in events:
+            answer.add(event)
+
+
+async def _from(first: Event, rest: AsyncIterator[Event]) -> AsyncIterator[Event]:
+    yield first
+    async for event in rest:
+        yield event
+
+
+async def _recorded(
+    chunks: AsyncIterator[bytes], events: AsyncGenerator[Event, None], answer: Answer, call: Call
+) -> AsyncIterator[bytes]:
+    ended = "cancelled"
+    try:
+        async for chunk in chunks:
+            yield chunk
+        ended = "ok"
+    except Exception as error:
+        ended = "error"
+        call.close("error", str(error))
+        raise
+    finally:
+        _record(call, answer)
+        call.close(ended)
+        await events.aclose()
+
+
+def _record(call: Call, answer: Answer) -> None:
+    usage = answer.usage()
+    call.tokens_sent = answer.sent
+    call.finish_reason = answer.finish.reason if answer.finish else None
+    call.usage = usage.as_json() if usage else None
+
+
+async def _unless_left(http: Request, work: Coroutine[Any, Any, T]) -> T:
+    """The result of ``work``, which is cancelled when the caller goes away."""
+    task = asyncio.ensure_future(work)
+    watch = asyncio.create_task(_left(http))
+    try:
+        await asyncio.wait({task, watch}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise CallerLeftError
+        return task.result()
+    finally:
+        for each in (task, watch):
+            each.cancel()
+        await asyncio.gather(task, watch, return_exceptions=True)
+
+
+async def _left(http: Request) -> None:
+    while (await http.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _embed(
+    stage: AiStage, http: Request, call: Call, model: AiModel, body: Mapping[str, Any], shape: Shape | None
+) -> dict[str, Any]:
+    request = inputs.embedding(model, body)
+    vectors, read = await _unless_left(http, stage.engine.embed(request))
+    usage = {"prompt_tokens": read, "total_tokens": read}
+    call.usage = usage
+    if shape != "openai":
+        size = len(vectors[0]) if vectors else 0
+        data = [list(vector) for vector in vectors]
+        return _finished(call, {"shape": [len(data), size], "data": data, "pooling": "cls", "usage": usage})
+    encode = _base64 if body.get("encoding_format") == "base64" else list
+    items = [{"object": "embedding", "index": at, "embedding": encode(vector)} for at, vector in enumerate(vectors)]
+    return _finished(call, {"object": "list", "data": items, "model": model.id, "usage": usage})
+
+
+def _base64(vector: Sequence[float]) -> str:
+    return base64.b64encode(struct.pack(f"<{len(vector)}f", *vector)).decode()
+
+
+def _rerank(body: Mapping[str, Any]) -> dict[str, Any]:
+    """bge-reranker and bge-m3 with contexts: how near each context is to the query, best first."""
+    from sluiceway.local.ai.embeddings import similarity
+
+    query, contexts = body.get("query"), body.get("contexts")
+    if not isinstance(query, str) or not isinstance(contexts, list):
+        raise bad_input("required properties at '/' are 'query,contexts'")
+    texts = [each.get("text") if isinstance(each, Mapping) else None for each in contexts]
+    for at, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise bad_input(f"required properties at '/contexts/{at}' are 'text'")
+    scored = [
+        {"id": at, "score": round((1 + similarity(query, str(text), _RERANK_DIMENSIONS)) / 2, 6)}
+        for at, text in enumerate(texts)
+    ]
+    scored.sort(key=lambda each: (-each["score"], each["id"]))
+    top = body.get("top_k")
+    return {"response": scored[:top] if isinstance(top, int) and top > 0 else scored}
+
+
+def _finished(call: Call, result: dict[str, Any]) -> dict[str, Any]:
+    call.close("ok")
+    return result

@@ -1,0 +1,68 @@
+"""The routes of Workers AI, of the sink for what Workers say, and of the views on both."""
+
+from __future__ import annotations
+
+import hmac
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from sluiceway.local.ai import binding, rest
+from sluiceway.local.ai.sink import parse_events
+from sluiceway.local.ai.stage import AiStage
+from sluiceway.local.api import auth, envelope
+
+_SINK_LIMIT = 4 * 1024 * 1024
+
+
+def routes(stage: AiStage) -> list[BaseRoute]:
+    """Everything, each behind the token or the secret that it needs. Put before the API's own catch-all."""
+
+    async def from_binding(http: Request) -> Response:
+        return await binding.serve(stage, http) if _knows(stage, http) else Response(status_code=404)
+
+    async def from_host(http: Request) -> Response:
+        if not _knows(stage, http):
+            return Response(status_code=404)
+        body = await http.body()
+        if len(body) > _SINK_LIMIT:
+            return Response("too large", 413)
+        try:
+            stage.sink.add(parse_events(body))
+        except ValueError as error:
+            return Response(f"not events: {error}", 400)
+        return Response(status_code=204)
+
+    async def calls(http: Request) -> Response:
+        if http.method == "DELETE":
+            stage.calls.clear()
+            return envelope.ok({})
+        found = stage.calls.recent(limit=_number(http, "limit", 100), since=_number(http, "since", 0))
+        return envelope.ok([call.as_json() for call in found])
+
+    async def events(http: Request) -> Response:
+        found = stage.sink.recent(
+            kind=http.query_params.get("kind"), since=_number(http, "since", 0), limit=_number(http, "limit", 100)
+        )
+        return envelope.ok({"events": found, "next": stage.sink.last_seq})
+
+    guarded: list[BaseRoute] = [
+        *rest.routes(stage),
+        Route("/client/v4/_local/ai/calls", calls, methods=["GET", "DELETE"]),
+        Route("/client/v4/_local/events", events, methods=["GET"]),
+    ]
+    return [
+        Route("/_local/ai/{secret}", from_binding, methods=["GET", "POST", "PATCH"]),
+        Route("/_local/sink/{secret}", from_host, methods=["POST"]),
+        *auth.guarded(guarded, stage.token, stage.account_id),
+    ]
+
+
+def _knows(stage: AiStage, http: Request) -> bool:
+    return hmac.compare_digest(str(http.path_params["secret"]).encode(), stage.secret.encode())
+
+
+def _number(http: Request, name: str, default: int) -> int:
+    given = http.query_params.get(name, "")
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 12 else default

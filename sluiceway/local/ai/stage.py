@@ -1,0 +1,37 @@
+"""What the handlers of Workers AI share."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sluiceway.local.ai.calls import CallLog
+from sluiceway.local.ai.engine import Engine
+from sluiceway.local.ai.limits import RateLimiter
+from sluiceway.local.ai.sink import EventSink
+
+BODY_LIMIT = 10 * 1024 * 1024  # what Workers AI takes in one request
+
+
+@dataclass
+class AiStage:
+    """``token`` guards the REST paths, ``secret`` those that only workerd knows. ``base_url`` has no slash at its end.
+
+    ``gateway_exists`` is asked before a call goes through an AI Gateway; None lets every name pass.
+    """
+
+    token: str
+    account_id: str
+    secret: str
+    engine: Engine
+    calls: CallLog
+    sink: EventSink
+    base_url: str
+    limiter: RateLimiter | None = None
+    gateway_exists: Callable[[str], bool] | None = None
+    clock: Callable[[], float] = time.time
+    new_id: Callable[[], str] = lambda: str(uuid.uuid4())
+    batches: dict[str, Any] = field(default_factory=dict)

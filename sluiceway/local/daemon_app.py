@@ -1,0 +1,121 @@
+"""One Starlette app out of the Cloudflare API and Workers AI, and what both need from the host."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from sluiceway.local.ai import app as ai
+from sluiceway.local.ai.calls import CallLog
+from sluiceway.local.ai.engine import Engine
+from sluiceway.local.ai.limits import RateLimiter
+from sluiceway.local.ai.remote import RemoteEngine
+from sluiceway.local.ai.scripted import ScriptedEngine
+from sluiceway.local.ai.sink import EventSink
+from sluiceway.local.ai.stage import AiStage
+from sluiceway.local.api.app import ApiConfig, Control
+from sluiceway.local.api.app import routes as api_routes
+from sluiceway.local.api.host_client import HostClient
+from sluiceway.local.daemon_logs import RotatingLines
+from sluiceway.local.runtime_file import ACCOUNT_ID
+from sluiceway.local.store import Store
+
+log = logging.getLogger("sluiceway.local")
+
+
+class StageApp:
+    """``asgi`` is served; ``secret`` guards the paths that only workerd calls."""
+
+    def __init__(
+        self, *, data: Path, token: str, api_url: str, front_url: str, secret: str, ai_url: str | None
+    ) -> None:
+        self._data = data.resolve()
+        self._token = token
+        self._api_url = api_url
+        self._secret = secret
+        self._store = Store.open(self._data / "state.sqlite")
+        self._host = HostClient("http://127.0.0.1:9", "")  # nothing listens there: retargeted once the host is ready
+        self._worker_lines = RotatingLines(self._data / "logs" / "workers.log")
+        self._http = httpx.AsyncClient(timeout=httpx.Timeout(600.0, connect=10.0), trust_env=False)
+        sink = EventSink(self._worker_lines.write)
+        self._ai = AiStage(
+            account_id=ACCOUNT_ID,
+            secret=secret,
+            token=token,
+            engine=_engine(ai_url, self._http),
+            calls=CallLog(),
+            sink=sink,
+            base_url=api_url,
+            limiter=_limiter(),
+        )
+        self._config = ApiConfig(
+            token=token,
+            modules=self._data / "data" / "modules",
+            front_url=front_url,
+            events=sink.recent,
+        )
+        self._control = Control(self._store, self._host, self._config)
+        health = Route("/_local/health", _health, methods=["GET"])
+        self.asgi: ASGIApp = Starlette(routes=[health, *ai.routes(self._ai), *api_routes(self._control)])
+
+    def host_config(self, front_port: int, admin_token: str, s3: Mapping[str, str]) -> dict[str, object]:
+        """The line that the host reads on stdin."""
+        data = self._data / "data"
+        data.mkdir(parents=True, exist_ok=True)
+        return {
+            "data": str(data),
+            "front_port": front_port,
+            "admin_token": admin_token,
+            "ai_url": f"{self._api_url}/_local/ai/{self._secret}",
+            "sink_url": f"{self._api_url}/_local/sink/{self._secret}",
+            "s3": dict(s3),
+            "default_host_suffix": "workers.dev",
+        }
+
+    async def host_ready(self, admin_url: str, admin_token: str) -> None:
+        """Points the API at a host that has just started, and gives it the whole world."""
+        self._host.retarget(admin_url, admin_token)
+        await self._control.sync()
+
+    async def clock(self) -> None:
+        """Fires cron triggers at the start of each minute (UTC)."""
+        while True:
+            now = datetime.now(UTC)
+            await asyncio.sleep((now.replace(second=0, microsecond=0) + timedelta(minutes=1) - now).total_seconds())
+            try:
+                await self._control.tick(datetime.now(UTC))
+            except Exception:
+                log.exception("a cron trigger could not be fired")
+
+    async def close(self) -> None:
+        await self._host.aclose()
+        await self._http.aclose()
+        self._store.close()
+        self._worker_lines.close()
+
+
+async def _health(_request: Request) -> JSONResponse:
+    return JSONResponse({"ok": True})
+
+
+def _engine(url: str | None, client: httpx.AsyncClient) -> Engine:
+    if url:
+        key = os.environ.get("SLUICEWAY_LOCAL_AI_KEY")
+        return RemoteEngine(url, client, key=key, model=os.environ.get("SLUICEWAY_LOCAL_AI_MODEL"))
+    return ScriptedEngine(token_delay=float(os.environ.get("SLUICEWAY_LOCAL_AI_DELAY_MS", "4")) / 1000)
+
+
+def _limiter() -> RateLimiter | None:
+    setting = os.environ.get("SLUICEWAY_LOCAL_AI_RATE_LIMIT", "off")
+    return None if setting in ("", "off") else RateLimiter.parse(setting)

@@ -1,0 +1,111 @@
+"""runtime.json: which processes are the local stage, and where they answer.
+
+A process is named by its id *and* its start time as the kernel tells it, since ids are used again:
+a file left behind by ``kill -9`` must never make a stranger look like the stage, or be stopped in its place.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ACCOUNT_ID = "10ca1000000000000000000000000000"
+SUBDOMAIN = "local"
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """A running local stage. URLs have no slash at the end; ``*_start`` are kernel start times."""
+
+    pid: int
+    process_start: str
+    started_at: str
+    api_url: str
+    ai_url: str
+    front_url: str
+    s3_url: str
+    host_admin_url: str
+    host_pid: int
+    host_start: str | None
+    workerd_pid: int | None
+    workerd_start: str | None
+    account_id: str = ACCOUNT_ID
+    subdomain: str = SUBDOMAIN
+
+    def alive(self) -> bool:
+        return is_same_process(self.pid, self.process_start)
+
+    def children(self) -> tuple[tuple[int, str | None], ...]:
+        """Host and workerd as (pid, start), for whoever must make sure that none is left."""
+        pairs = [(self.host_pid, self.host_start)]
+        if self.workerd_pid is not None:
+            pairs.append((self.workerd_pid, self.workerd_start))
+        return tuple(pairs)
+
+
+def runtime_path(data: Path) -> Path:
+    return data / "runtime.json"
+
+
+def write_private(path: Path, text: str) -> None:
+    """Writes a file that only its owner reads, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as handle:
+        handle.write(text)
+        handle.flush()
+        os.fsync(handle.fileno())
+    scratch.replace(path)
+
+
+def write_runtime(data: Path, runtime: Runtime) -> None:
+    write_private(runtime_path(data), json.dumps(dataclasses.asdict(runtime), indent=2) + "\n")
+
+
+def remove_runtime(data: Path) -> None:
+    runtime_path(data).unlink(missing_ok=True)
+
+
+def load_runtime(data: Path) -> Runtime | None:
+    """What the file says, dead or alive; None when there is none or it can't be read as one."""
+    try:
+        found = json.loads(runtime_path(data).read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    if not isinstance(found, Mapping):
+        return None
+    known = {field.name for field in dataclasses.fields(Runtime)}
+    try:
+        return Runtime(**{str(key): value for key, value in found.items() if key in known})
+    except TypeError:  # written by another version of this program: as good as none
+        return None
+
+
+def process_start(pid: int) -> str | None:
+    """Start time of a running process, as opaque text; None when it is gone or a zombie."""
+    if sys.platform == "linux":
+        return _linux_start(pid)
+    command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split(maxsplit=1)
+    return None if len(shown) < 2 or shown[0].startswith("Z") else shown[1].strip()
+
+
+def _linux_start(pid: int) -> str | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # The second field is the name in brackets and may hold anything, so count from its last bracket.
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in ("Z", "X") else fields[19]
+
+
+def is_same_process(pid: int, start: str | None) -> bool:
+    return start is not None and process_start(pid) == start
