@@ -1,0 +1,50 @@
+"""``pulumi-resource-cloudflare``: stands in for the official plugin on the local stage."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from sluiceway.engine.provider.generic import TableProvider
+from sluiceway.engine.provider.rows import ROWS
+from sluiceway.engine.provider.serve import serve
+from sluiceway.engine.provider.transport import Client, loopback
+from sluiceway.engine.provider.values import Props, Unknown
+from sluiceway.errors import UserError
+
+VERSION = "6.23.1"
+"""The SDK (pulumi_cloudflare) whose resources this plugin serves."""
+
+CLOUDFLARE = "https://api.cloudflare.com/client/v4"
+CONSENT = "SLUICEWAY_STANDIN_PROVIDER"
+
+
+def connect(config: Props, environ: Mapping[str, str]) -> Client | None:
+    """A client from the provider's inputs, else the environment. UserError where it may not be used."""
+    token = config.get("apiToken") or environ.get("CLOUDFLARE_API_TOKEN", "")
+    base_url = config.get("baseUrl") or environ.get("CLOUDFLARE_BASE_URL") or CLOUDFLARE
+    if isinstance(token, Unknown) or isinstance(base_url, Unknown):
+        return None
+    if not loopback(base_url):
+        if environ.get(CONSENT) != "1":
+            raise UserError(
+                f"the bundled stand-in for the Cloudflare provider is never used silently against {base_url}",
+                hint="install the official plugin (`pulumi plugin install resource cloudflare`), point "
+                f"CLOUDFLARE_BASE_URL at the local stage, or set {CONSENT}=1 to use the stand-in knowingly",
+            )
+        sys.stderr.write(f"warning: {base_url} is served by Sluiceway's stand-in for the Cloudflare provider\n")
+    if not token:
+        raise UserError(
+            "no API token for Cloudflare", hint="set CLOUDFLARE_API_TOKEN; for stage local: `sluiceway env local`"
+        )
+    return Client(base_url, token)
+
+
+def main() -> None:
+    provider = TableProvider("cloudflare", VERSION, ROWS, lambda config: connect(config, os.environ))
+    serve(provider, VERSION, sys.argv[1:])
+
+
+if __name__ == "__main__":
+    main()

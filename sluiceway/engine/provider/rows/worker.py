@@ -1,0 +1,132 @@
+"""Workers without their code, and deployments of their versions."""
+
+from __future__ import annotations
+
+from sluiceway.engine.provider.compare import Rules
+from sluiceway.engine.provider.faults import InputFault
+from sluiceway.engine.provider.row import Call, Quirks, Row
+from sluiceway.engine.provider.transport import Client, Request
+from sluiceway.engine.provider.values import Props, Unknown, Value
+
+_WORKERS = "/accounts/{accountId}/workers/workers"
+
+
+class _Worker(Quirks):
+    """The API wants the whole body each time; what is left out of it is set back."""
+
+    def body(self, row: Row, props: Props) -> Value:
+        asked = super().body(row, {name: item for name, item in props.items() if name != "force"})
+        observability = asked.get("observability") or {}
+        return {
+            **asked,
+            "logpush": asked.get("logpush", False),
+            "tags": asked.get("tags", []),
+            "tail_consumers": asked.get("tail_consumers", []),
+            "subdomain": {
+                "enabled": (asked.get("subdomain") or {}).get("enabled", False),
+                "previews_enabled": (asked.get("subdomain") or {}).get("previews_enabled", False),
+            },
+            "observability": {
+                "enabled": False,
+                "head_sampling_rate": 1,
+                **observability,
+                "traces": {
+                    "enabled": False,
+                    "head_sampling_rate": 1,
+                    "persist": True,
+                    **(observability.get("traces") or {}),
+                },
+            },
+        }
+
+    async def delete(self, client: Client, row: Row, rid: str, props: Props) -> None:
+        call = Call("DELETE", f"{_WORKERS}/{{id}}")
+        force = {"force": "true"} if props.get("force") else {}
+        await client.call(Request(call.method, call.fill(props, rid), params=force))
+
+
+WORKER = Row(
+    "cloudflare:index/worker:Worker",
+    create=Call("POST", _WORKERS),
+    read=Call("GET", f"{_WORKERS}/{{id}}"),
+    update=Call("PUT", f"{_WORKERS}/{{id}}"),
+    delete=Call("DELETE", f"{_WORKERS}/{{id}}"),
+    required=("accountId", "name"),
+    optional=("force", "logpush", "observability", "previewsBaseConfig", "subdomain", "tags", "tailConsumers"),
+    computed=("createdOn", "updatedOn", "deployedOn", "references"),
+    rules=Rules(
+        keyed={"tailConsumers": "name"},
+        sets=frozenset({"tags"}),
+        written_only=frozenset({"force"}),
+    ),
+    quirks=_Worker(),
+)
+
+_DEPLOYMENTS = "/accounts/{accountId}/workers/scripts/{scriptName}/deployments"
+
+
+class _Deployment(Quirks):
+    """An event: it is made, and it is read by its own id; it is never changed and never undone."""
+
+    MOST_VERSIONS = 2
+
+    def check(self, row: Row, props: Props, old: Props) -> list[InputFault]:
+        versions = props.get("versions")
+        if not isinstance(versions, list):
+            return []
+        shares = [item.get("percentage") for item in versions if isinstance(item, dict)]
+        faults = []
+        if len(versions) > self.MOST_VERSIONS:
+            faults.append(InputFault("versions", f"Cloudflare splits between two versions, not {len(versions)}"))
+        if not any(isinstance(share, Unknown) for share in shares):
+            total = sum(share for share in shares if isinstance(share, (int, float)))
+            if round(total, 6) != 100:
+                faults.append(InputFault("versions", f"the percentages must add up to 100, not {total:g}"))
+        return faults
+
+    def body(self, row: Row, props: Props) -> Value:
+        body = super().body(row, {name: item for name, item in props.items() if name not in {"force", "annotations"}})
+        if annotations := annotations_out(props.get("annotations")):
+            body["annotations"] = annotations
+        return body
+
+    def params(self, row: Row, props: Props) -> dict[str, str]:
+        return {"force": "true"} if props.get("force") else {}
+
+    def facts(self, row: Row, result: Value, props: Props) -> Props:
+        facts = super().facts(row, result, props)
+        if "annotations" in facts:
+            facts["annotations"] = annotations_in(facts["annotations"])
+        return facts
+
+
+def annotations_in(annotations: Value) -> Value:
+    """``{"workers/message": ...}`` -> ``{"workersMessage": ...}``."""
+    if not isinstance(annotations, dict):
+        return None
+    names = {
+        "workers/message": "workersMessage",
+        "workers/tag": "workersTag",
+        "workers/triggered_by": "workersTriggeredBy",
+    }
+    return {names[key]: text for key, text in annotations.items() if key in names} or None
+
+
+def annotations_out(annotations: Value) -> Value:
+    """``{"workersMessage": ...}`` -> ``{"workers/message": ...}``; empty when there are none."""
+    names = {"workersMessage": "workers/message", "workersTag": "workers/tag"}
+    return {names[key]: text for key, text in (annotations or {}).items() if key in names and text}
+
+
+DEPLOYMENT = Row(
+    "cloudflare:index/workersDeployment:WorkersDeployment",
+    create=Call("POST", _DEPLOYMENTS),
+    read=Call("GET", f"{_DEPLOYMENTS}/{{id}}"),
+    required=("accountId", "scriptName", "strategy", "versions"),
+    optional=("annotations", "force"),
+    computed=("authorEmail", "createdOn", "source"),
+    parts=("accountId", "scriptName", "id"),
+    immutable=True,
+    rules=Rules(written_only=frozenset({"force"})),
+    quirks=_Deployment(),
+)
