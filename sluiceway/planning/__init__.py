@@ -1,0 +1,49 @@
+"""settings + catalog -> StagePlan: the one place where defaults are decided. Pure: no file, clock or network."""
+
+from sluiceway.planning.parts import (
+    ArtifactPlan,
+    Auth,
+    Binding,
+    BucketPlan,
+    Cache,
+    Cors,
+    Export,
+    GatewayPlan,
+    KvEntry,
+    KvPlan,
+    LifecycleRule,
+    Limits,
+    Log,
+    ModelPlan,
+    Observability,
+    QueuePlan,
+    RateLimitRule,
+    Ref,
+    Zone,
+)
+from sluiceway.planning.plan import plan
+from sluiceway.planning.stage_plan import StagePlan
+
+__all__ = [
+    "ArtifactPlan",
+    "Auth",
+    "Binding",
+    "BucketPlan",
+    "Cache",
+    "Cors",
+    "Export",
+    "GatewayPlan",
+    "KvEntry",
+    "KvPlan",
+    "LifecycleRule",
+    "Limits",
+    "Log",
+    "ModelPlan",
+    "Observability",
+    "QueuePlan",
+    "RateLimitRule",
+    "Ref",
+    "StagePlan",
+    "Zone",
+    "plan",
+]

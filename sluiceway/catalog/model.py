@@ -1,0 +1,70 @@
+"""What a file in models/ may state."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from sluiceway.domain.fault import Fault
+from sluiceway.domain.model import Backend, Task
+from sluiceway.settings.fields import Block, Listed, VersionRef, matching
+
+
+def _relative(text: str) -> str:
+    parts = text.split("/")
+    if text.startswith("/") or "\\" in text or ":" in text or not all(parts) or {".", ".."} & set(parts):
+        raise Fault("a path is relative to models/, with forward slashes and without . or ..", got=text)
+    return text
+
+
+RelativePath = Annotated[str, AfterValidator(_relative)]
+Sha256 = Annotated[str, AfterValidator(matching("[0-9a-f]{64}", "a sha256 is 64 lower-case hex digits"))]
+FileName = Annotated[
+    str, AfterValidator(matching(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", "a file's name is letters, digits, . _ and -"))
+]
+
+
+class Parameters(Block):
+    """Defaults of a request to the model; a request may state its own."""
+
+    max_tokens: Annotated[int, Field(ge=1, le=1_048_576)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=5, strict=False)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1, strict=False)] | None = None
+    top_k: Annotated[int, Field(ge=1, le=1_000)] | None = None
+    seed: Annotated[int, Field(ge=0, le=9_999_999_999)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2, strict=False)] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2, strict=False)] | None = None
+    repetition_penalty: Annotated[float, Field(ge=0, le=2, strict=False)] | None = None
+
+
+class PromptFile(Block):
+    """A prompt in a file of its own, e.g. ``prompts/chat-3.md``."""
+
+    file: RelativePath
+
+
+class File(Block):
+    """One file of an artifact. ``path`` is relative to models/; ``bytes`` its length."""
+
+    name: FileName
+    path: RelativePath
+    sha256: Sha256
+    bytes: Annotated[int, Field(ge=1)]
+
+
+class Version(Block):
+    version: VersionRef
+    backend: Backend
+    id: str | None = None
+    prompt: str | PromptFile | None = None
+    parameters: Parameters = Parameters()
+    files: Listed[File] = ()
+
+
+class ModelFile(Block):
+    """The whole file. ``default`` marks the model that answers where a request names none."""
+
+    task: Task
+    default: bool = False
+    versions: Listed[Version]

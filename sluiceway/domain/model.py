@@ -1,0 +1,86 @@
+"""Models and their versions: a named capability, and what answered under that name at one time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final, Literal
+
+from sluiceway.domain.fault import Fault
+
+Backend = Literal["workers-ai", "openai", "onnx"]
+Task = Literal["chat", "classify", "embed"]
+Parameter = bool | int | float | str
+
+_MODEL_NAME: Final = re.compile(r"[a-z](?:[a-z0-9-]{0,46}[a-z0-9])?")
+_REF: Final = re.compile(r"([a-z](?:[a-z0-9-]{0,46}[a-z0-9])?)@([1-9][0-9]{0,5})")
+
+
+def check_model_name(name: str) -> str:
+    if not _MODEL_NAME.fullmatch(name):
+        raise Fault("a model's name is 1 to 48 lower-case letters, digits and inner hyphens, first a letter", got=name)
+    return name
+
+
+@dataclass(frozen=True, order=True)
+class ModelRef:
+    """The name of one model version, written ``chat@3``."""
+
+    model: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.model}@{self.number}"
+
+
+def parse_ref(text: str) -> ModelRef:
+    """``chat@3`` -> ModelRef("chat", 3); a Fault for anything else."""
+    found = _REF.fullmatch(text)
+    if found is None:
+        raise Fault("a model version is written like chat@3", got=text)
+    return ModelRef(found[1], int(found[2]))
+
+
+@dataclass(frozen=True)
+class ArtifactFile:
+    """One file of an ONNX version. ``path`` is relative to the repository, with forward slashes."""
+
+    name: str
+    path: str
+    sha256: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class ModelVersion:
+    """What answers as ``model@number``; never changed once it was released.
+
+    ``id`` is the backend's own name of the model and is None for ``onnx``, which has ``files`` instead.
+    """
+
+    model: str
+    number: int
+    backend: Backend
+    id: str | None = None
+    prompt: str | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=lambda: MappingProxyType({}))
+    files: tuple[ArtifactFile, ...] = ()
+
+    @property
+    def ref(self) -> ModelRef:
+        return ModelRef(self.model, self.number)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A named capability; ``versions`` by rising number. ``default`` answers where no model is named."""
+
+    name: str
+    task: Task
+    default: bool
+    versions: tuple[ModelVersion, ...]
+
+    def version(self, number: int) -> ModelVersion | None:
+        return next((version for version in self.versions if version.number == number), None)

@@ -1,0 +1,78 @@
+"""Who gets which version: a split of traffic in percent, and the point at which a user stands.
+
+A point depends on the model and the user alone, so a user stays where they are while weights move.
+Candidates own the first points and stable the rest: raising a candidate's weight takes users from stable only.
+The Worker computes the same in TypeScript; ``tests/contract/split.json`` holds both to it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from typing import Final
+
+from sluiceway.domain.fault import Fault
+
+POINTS: Final = 10_000
+"""A point is a whole number in [0, POINTS): a hundred points are one percent."""
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Variant(StrEnum):
+    """One arm of live traffic."""
+
+    STABLE = "stable"
+    CANDIDATE = "candidate"
+
+
+@dataclass(frozen=True)
+class Split:
+    """Weights in whole percent by version number, the stable version first; they sum to 100."""
+
+    weights: tuple[tuple[int, int], ...]
+
+    def __post_init__(self) -> None:
+        if not self.weights:
+            raise Fault("a split names at least one version", got=[])
+        seen: set[int] = set()
+        for version, weight in self.weights:
+            if version in seen:
+                raise Fault("a version stands once in a split", got=version)
+            if not 0 <= weight <= 100:
+                raise Fault("a weight is a whole number of percent from 0 to 100", got=weight)
+            seen.add(version)
+        total = sum(weight for _, weight in self.weights)
+        if total != 100:
+            raise Fault("weights must sum to 100", got=total)
+
+    @property
+    def stable(self) -> int:
+        return self.weights[0][0]
+
+    @property
+    def versions(self) -> tuple[int, ...]:
+        return tuple(version for version, _ in self.weights)
+
+    def variant(self, version: int) -> Variant:
+        return Variant.STABLE if version == self.stable else Variant.CANDIDATE
+
+
+def point(model: str, user: str) -> int:
+    """Where ``user`` stands for ``model``: evenly spread over [0, POINTS), and fixed for good."""
+    # A lone surrogate has no UTF-8; browsers and Workers encode it as U+FFFD, and so must this.
+    text = _LONE_SURROGATE.sub("\ufffd", f"{model}\n{user}")
+    head = int.from_bytes(sha256(text.encode()).digest()[:6], "big")
+    return head * POINTS // 2**48
+
+
+def choose(split: Split, at: int) -> int:
+    """The version that serves the point ``at``."""
+    edge = 0
+    for version, weight in split.weights[1:]:
+        edge += weight * POINTS // 100
+        if at < edge:
+            return version
+    return split.stable

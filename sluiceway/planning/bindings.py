@@ -1,0 +1,40 @@
+"""The Worker's bindings: their names are fixed, since the gateway's code knows them."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final
+
+from sluiceway.planning import names
+from sluiceway.planning.parts import Binding, BucketPlan, Export, FieldValue, Limits, Ref
+
+CONTROLLER: Final = "RolloutController"
+EXPORTS: Final = (Export(CONTROLLER, "durable-object", "sqlite"),)
+
+
+def bindings(stage: str, bucket: BucketPlan, limits: Limits, secrets: tuple[str, ...]) -> tuple[Binding, ...]:
+    """All bindings, sorted by name: the order in which they are sent and compared."""
+    models: dict[str, FieldValue] = {"bucket_name": Ref("bucket", "name")}
+    if bucket.jurisdiction != "default":
+        models["jurisdiction"] = bucket.jurisdiction
+    simple = MappingProxyType({"limit": limits.requests, "period": limits.period})
+    found = [
+        _binding("AI", "ai"),
+        _binding("CACHE", "kv_namespace", namespace_id=Ref("kv", "id")),
+        _binding("EVENTS", "queue", queue_name=Ref("queue", "name")),
+        _binding("METRICS", "analytics_engine", dataset=names.dataset(stage)),
+        _binding("MODELS", "r2_bucket", **models),
+        _binding("RATE_LIMIT", "ratelimit", namespace_id=names.rate_limit_namespace(stage), simple=simple),
+        _binding("ROLLOUTS", "durable_object_namespace", class_name=CONTROLLER),
+        _binding("VERSION", "version_metadata"),
+        *(_binding(name, "secret_text", text=Ref("secret", name)) for name in secrets),
+    ]
+    return tuple(sorted(found, key=lambda binding: binding.name))
+
+
+NAMES: Final = frozenset({"AI", "CACHE", "EVENTS", "METRICS", "MODELS", "RATE_LIMIT", "ROLLOUTS", "VERSION"})
+"""Names that a secret can't have."""
+
+
+def _binding(name: str, kind: str, **fields: FieldValue) -> Binding:
+    return Binding(name, kind, MappingProxyType(dict(fields)))

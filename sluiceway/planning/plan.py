@@ -1,0 +1,135 @@
+"""Decides a stage."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sluiceway.catalog import Catalog
+from sluiceway.domain.model import parse_ref
+from sluiceway.domain.split import Split
+from sluiceway.errors import UserError
+from sluiceway.planning import edge, names, storage
+from sluiceway.planning.bindings import EXPORTS, NAMES, bindings
+from sluiceway.planning.parts import (
+    Auth,
+    Cache,
+    Cors,
+    GatewayPlan,
+    KvPlan,
+    Limits,
+    Log,
+    ModelPlan,
+    Observability,
+    Zone,
+)
+from sluiceway.planning.pick import pick
+from sluiceway.planning.stage_plan import StagePlan
+from sluiceway.settings.checks import GATEWAY_KEY
+from sluiceway.settings.model import Settings
+
+COMPATIBILITY_DATE: Final = "2026-07-01"
+# So that a client who leaves before the first byte ends the model's work as well.
+COMPATIBILITY_FLAGS: Final = ("enable_request_signal",)
+
+
+def plan(settings: Settings, catalog: Catalog) -> StagePlan:
+    """The plan of one stage. UserError when the settings name a model or version that the catalogue hasn't."""
+    models = _models(settings, catalog)
+    worker_name = pick(settings.worker_name, names.worker(settings.stage))
+    bucket = storage.bucket(settings)
+    limits = _limits(settings)
+    secrets = _secrets(settings)
+    return StagePlan(
+        stage=settings.stage,
+        account_id=settings.account_id,
+        zone=Zone(settings.zone.name, settings.zone.id) if settings.zone else None,
+        worker_name=worker_name,
+        compatibility_date=COMPATIBILITY_DATE,
+        compatibility_flags=COMPATIBILITY_FLAGS,
+        bindings=bindings(settings.stage, bucket, limits, secrets),
+        exports=EXPORTS,
+        kv=KvPlan(names.kv_title(settings.stage)),
+        kv_entries=storage.kv_entries(settings, worker_name),
+        bucket=bucket,
+        gateway=_gateway(settings),
+        queue=storage.queue(settings),
+        rate_limit_rules=edge.rate_limit_rules(settings),
+        routes=settings.routes,
+        custom_domains=settings.custom_domains,
+        crons=settings.crons,
+        workers_dev=pick(settings.workers_dev, True),
+        previews=pick(settings.previews, False),
+        models=models,
+        artifacts=storage.artifacts(models),
+        secrets=secrets,
+        cors=Cors(pick(settings.cors.origins, ()), pick(settings.cors.max_age, 600)),
+        limits=limits,
+        cache=_cache(settings),
+        auth=Auth(pick(settings.auth.required, True)),
+        log=Log(pick(settings.log.prompts, False)),
+        observability=_observability(settings),
+    )
+
+
+def _models(settings: Settings, catalog: Catalog) -> tuple[ModelPlan, ...]:
+    root = f"{settings.source}: config.sluiceway:models"
+    if not settings.models:
+        raise UserError("a stage serves at least one model", path=root)
+    plans = []
+    for name in sorted(settings.models):
+        model = catalog.model(name, f"{root}.{name}")
+        weights = []
+        for at, weight in enumerate(settings.models[name].split):
+            version = catalog.version(parse_ref(weight.version), f"{root}.{name}.split[{at}].version")
+            weights.append((version.number, weight.weight))
+        plans.append(ModelPlan(name, model.task, model.default, model.versions, Split(tuple(weights))))
+    return tuple(plans)
+
+
+def _secrets(settings: Settings) -> tuple[str, ...]:
+    for name in settings.secrets:
+        if name in NAMES:
+            raise UserError(
+                "the Worker has a binding of this name", path=f"{settings.source}: config.sluiceway:secrets", got=name
+            )
+    return settings.secrets or (GATEWAY_KEY,)
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        body_bytes=pick(settings.limits.body_bytes, 1_048_576),
+        requests=pick(settings.rate_limit.requests, 600),
+        period=pick(settings.rate_limit.period, 60),
+        max_tokens=pick(settings.limits.max_tokens, 32_768),
+        cpu_ms=settings.limits.cpu_ms,
+    )
+
+
+def _cache(settings: Settings) -> Cache:
+    stated = settings.cache
+    return Cache(pick(stated.enabled, True), pick(stated.ttl, 300), pick(stated.sampled, False))
+
+
+def _observability(settings: Settings) -> Observability:
+    stated = settings.observability
+    return Observability(pick(stated.enabled, True), pick(stated.head_sampling_rate, 1.0), pick(stated.traces, False))
+
+
+def _gateway(settings: Settings) -> GatewayPlan | None:
+    stated = settings.gateway
+    if not pick(stated.enabled, True):
+        return None
+    requests = pick(stated.requests, 0)
+    return GatewayPlan(
+        id=names.gateway(settings.stage),
+        # The Worker's own cache belongs to a release; one more before it would answer for another.
+        cache_ttl=pick(stated.cache_ttl, 0),
+        cache_invalidate_on_update=True,
+        # The gateway's log holds whole prompts, so it follows the setting that allows writing them down.
+        collect_logs=pick(stated.collect_logs, pick(settings.log.prompts, False)),
+        rate_limiting_interval=pick(stated.period, 60) if requests else 0,
+        rate_limiting_limit=requests,
+        rate_limiting_technique=pick(stated.technique, "fixed"),
+        authentication=pick(stated.authentication, True),
+        workers_ai_billing_mode=pick(stated.billing, "postpaid"),
+    )

@@ -1,0 +1,125 @@
+"""All that a stage is to be, and the documents that the Worker reads of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sluiceway.domain.model import ModelVersion
+from sluiceway.domain.release import Json
+from sluiceway.planning.parts import (
+    ArtifactPlan,
+    Auth,
+    Binding,
+    BucketPlan,
+    Cache,
+    Cors,
+    Export,
+    GatewayPlan,
+    KvEntry,
+    KvPlan,
+    Limits,
+    Log,
+    ModelPlan,
+    Observability,
+    QueuePlan,
+    RateLimitRule,
+    Zone,
+)
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """One stage. ``bindings`` are sorted by name; ``routes`` are patterns and ``custom_domains`` host names."""
+
+    stage: str
+    account_id: str
+    zone: Zone | None
+    worker_name: str
+    compatibility_date: str
+    compatibility_flags: tuple[str, ...]
+    bindings: tuple[Binding, ...]
+    exports: tuple[Export, ...]
+    kv: KvPlan
+    kv_entries: tuple[KvEntry, ...]
+    bucket: BucketPlan
+    gateway: GatewayPlan | None
+    queue: QueuePlan
+    rate_limit_rules: tuple[RateLimitRule, ...]
+    routes: tuple[str, ...]
+    custom_domains: tuple[str, ...]
+    crons: tuple[str, ...]
+    workers_dev: bool
+    previews: bool
+    models: tuple[ModelPlan, ...]
+    artifacts: tuple[ArtifactPlan, ...]
+    secrets: tuple[str, ...]
+    cors: Cors
+    limits: Limits
+    cache: Cache
+    auth: Auth
+    log: Log
+    observability: Observability
+
+    def models_document(self) -> dict[str, Json]:
+        """The value of ``models`` in config.json."""
+        return {model.name: self._model(model) for model in self.models}
+
+    def release_inputs(self) -> dict[str, Json]:
+        """What a release is made of, apart from the bundle's digest."""
+        return {
+            "models": self.models_document(),
+            "gateway": self.gateway.id if self.gateway else None,
+            "limits": self._limits(),
+            "cache": self._cache(),
+        }
+
+    def config_document(self, release: str) -> dict[str, Json]:
+        """The whole of config.json, which the Worker of this stage reads when it starts."""
+        return {
+            **self.release_inputs(),
+            "stage": self.stage,
+            "release": release,
+            "worker": self.worker_name,
+            "cors": {"origins": list(self.cors.origins), "max_age": self.cors.max_age},
+            "auth": {"required": self.auth.required},
+            "log": {"prompts": self.log.prompts},
+        }
+
+    def _limits(self) -> Json:
+        limits = self.limits
+        return {
+            "body_bytes": limits.body_bytes,
+            "requests": limits.requests,
+            "period": limits.period,
+            "max_tokens": limits.max_tokens,
+        }
+
+    def _cache(self) -> Json:
+        return {"enabled": self.cache.enabled, "ttl": self.cache.ttl, "sampled": self.cache.sampled}
+
+    def _model(self, model: ModelPlan) -> Json:
+        document: dict[str, Json] = {
+            "task": model.task,
+            "versions": {str(version.number): self._version(version) for version in model.versions},
+            "split": [[version, weight] for version, weight in model.split.weights],
+        }
+        if model.default:
+            document["default"] = True
+        return document
+
+    def _version(self, version: ModelVersion) -> Json:
+        document: dict[str, Json] = {"backend": version.backend}
+        if version.id is not None:
+            document["id"] = version.id
+        if version.prompt is not None:
+            document["prompt"] = version.prompt
+        if version.parameters:
+            document["parameters"] = dict(version.parameters)
+        files: list[Json] = [
+            {"name": file.name, "key": file.key, "sha256": file.sha256, "bytes": file.bytes}
+            for file in self.artifacts
+            if (file.model, file.version) == (version.model, version.number)
+        ]
+        if files:
+            document["artifact"] = {"files": files}
+        return document

@@ -1,0 +1,98 @@
+"""Rules between settings, which no single value can break alone. Each fault is told where it is mended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from sluiceway.domain.hostname import in_zone, route_host
+from sluiceway.domain.model import parse_ref
+from sluiceway.domain.stage import LOCAL, LOCAL_ACCOUNT, ORDER
+from sluiceway.errors import UserError
+from sluiceway.settings.model import Settings
+
+GATEWAY_KEY: Final = "API_KEY"
+Where = Callable[[str], str]
+
+
+def check(settings: Settings, where: Where) -> None:
+    """UserError for the first rule that the settings break; ``where(path)`` makes its path."""
+    _account(settings, where)
+    _worker_name(settings, where)
+    _zone(settings, where)
+    _splits(settings, where)
+    _secrets(settings, where)
+
+
+def _account(settings: Settings, where: Where) -> None:
+    if (settings.account_id == LOCAL_ACCOUNT) != (settings.stage == LOCAL):
+        raise UserError(
+            f"the local account belongs to the stage {LOCAL} and no other",
+            path=where("account_id"),
+            got=settings.account_id,
+            hint=f"stage {LOCAL} has {LOCAL_ACCOUNT}, every other stage an account of Cloudflare's",
+        )
+
+
+def _worker_name(settings: Settings, where: Where) -> None:
+    name = settings.worker_name
+    if name is None:
+        return
+    words = name.split("-")
+    foreign = next((stage for stage in ORDER if stage != settings.stage and stage in words), None)
+    if foreign or settings.stage not in name:
+        raise UserError(
+            f"a Worker's name holds its own stage's name{f', not {foreign}' if foreign else ''}",
+            path=where("worker_name"),
+            got=name,
+            hint=f"stages may share an account, so one must not take another's Worker: e.g. gateway-{settings.stage}",
+        )
+
+
+def _zone(settings: Settings, where: Where) -> None:
+    hosts = [(f"routes[{at}]", text, route_host(text)) for at, text in enumerate(settings.routes)]
+    hosts += [(f"custom_domains[{at}]", text, text) for at, text in enumerate(settings.custom_domains)]
+    zone = settings.zone
+    if zone is None:
+        needs = [path for path, _, _ in hosts] + ["zone_rate_limits"] * bool(settings.zone_rate_limits)
+        if needs:
+            raise UserError(
+                "needs a zone",
+                path=where(needs[0].partition("[")[0]),
+                hint="add sluiceway:zone with the zone's name and id",
+            )
+        return
+    if settings.zone_rate_limits and not hosts:
+        raise UserError(
+            "limits hosts of the zone, and none is served",
+            path=where("zone_rate_limits"),
+            hint="add a route or a custom domain, or use sluiceway:rate_limit, which holds on workers.dev too",
+        )
+    for path, text, host in hosts:
+        if not in_zone(host, zone.name):
+            raise UserError(f"is outside the zone {zone.name}", path=where(path), got=text)
+    names = [rule.name for rule in settings.zone_rate_limits]
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            raise UserError("a rule's name stands once", path=where(f"zone_rate_limits[{at}].name"), got=name)
+
+
+def _splits(settings: Settings, where: Where) -> None:
+    for model, of_model in settings.models.items():
+        for at, weight in enumerate(of_model.split):
+            if parse_ref(weight.version).model != model:
+                raise UserError(
+                    f"a split of {model} names versions of {model}",
+                    path=where(f"models.{model}.split[{at}].version"),
+                    got=weight.version,
+                )
+
+
+def _secrets(settings: Settings, where: Where) -> None:
+    if settings.secrets and GATEWAY_KEY not in settings.secrets:
+        raise UserError(
+            f"{GATEWAY_KEY} is missing",
+            path=where("secrets"),
+            got=list(settings.secrets),
+            hint="the gateway's own key is always among the secrets",
+        )

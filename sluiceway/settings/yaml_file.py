@@ -1,0 +1,89 @@
+"""Reads one YAML file as data: positions in errors, no key twice, and plain scalars as the Pulumi engine reads them.
+
+PyYAML follows YAML 1.1, where ``no`` is false and ``1:30`` is ninety; the engine takes both as text. A file
+must mean the same to both, so only true/false, decimal numbers and null are anything but text here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sluiceway.errors import UserError
+
+
+class _Loader(yaml.SafeLoader):
+    pass
+
+
+def _mapping(loader: _Loader, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+    seen: dict[Hashable, int] = {}
+    for key_node, _ in node.value:
+        key = loader.construct_object(key_node, deep=True)
+        if not isinstance(key, str):
+            raise yaml.constructor.ConstructorError(None, None, f"the key {key!r} isn't text", key_node.start_mark)
+        if key in seen:
+            note = f"the key {key!r} stands twice, first on line {seen[key]}"
+            raise yaml.constructor.ConstructorError(None, None, note, key_node.start_mark)
+        seen[key] = key_node.start_mark.line + 1
+    return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
+
+
+_Loader.yaml_implicit_resolvers = {}
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+for _tag, _pattern, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
+    ("float", r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+", "-+.0123456789"),
+    ("null", r"~|null|Null|NULL|", "~nN\0"),
+):
+    _Loader.add_implicit_resolver(
+        f"tag:yaml.org,2002:{_tag}",
+        re.compile(f"^(?:{_pattern})$"),
+        [*_first.replace("\0", ""), *([""] * ("\0" in _first))],
+    )
+
+
+def read(path: Path, shown: str) -> dict[str, Any]:
+    """The mapping in ``path``, called ``shown`` in errors. UserError with line and column when it's no YAML."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError("the file doesn't exist", path=shown) from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"isn't UTF-8 at byte {error.start}", path=shown) from None
+    except OSError as error:
+        raise UserError(f"can't be read: {error.strerror}", path=shown) from None
+    return parse(text, shown)
+
+
+def parse(text: str, shown: str) -> dict[str, Any]:
+    """As ``read``, from text."""
+    try:
+        data = yaml.load(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{shown}:{mark.line + 1}:{mark.column + 1}" if mark else shown
+        raise UserError(f"not valid YAML: {error.problem}", path=where, hint=_hint(error)) from None
+    except yaml.reader.ReaderError as error:
+        where = f"{shown}:{text.count(chr(10), 0, error.position) + 1}"
+        raise UserError(f"not valid YAML: the character U+{error.character:04X} is not allowed", path=where) from None
+    except (RecursionError, ValueError) as error:
+        raise UserError(f"not valid YAML: {error}", path=shown) from None
+    if data is None:
+        return {}
+    if not isinstance(data, dict):
+        raise UserError("must be a mapping at its top", path=shown)
+    return data
+
+
+def _hint(error: yaml.MarkedYAMLError) -> str | None:
+    if error.problem and "'\\t'" in error.problem:
+        return "indent with spaces, not with tabs"
+    if error.problem and "mapping values are not allowed" in error.problem:
+        return "quote a value that holds a colon, and check the indentation"
+    return None

@@ -1,0 +1,78 @@
+"""Writes ``split.json``: what the Python and the TypeScript side must both answer.
+
+    python tests/contract/make_split.py
+
+The expected values are computed here from the definition, apart from ``sluiceway.domain``, so that the file
+can contradict either side.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+FILE = Path(__file__).with_name("split.json")
+
+SPLITS: list[list[list[int]]] = [
+    [[1, 90], [2, 10]],
+    [[1, 100]],
+    [[1, 100], [2, 0]],
+    [[1, 0], [2, 100]],
+    [[1, 60], [2, 30], [3, 10]],
+    [[7, 50], [3, 25], [12, 25]],
+    [[2, 99], [3, 1]],
+]
+MODELS = ["chat", "intent", "chat-eu"]
+USERS = [
+    "",
+    "u",
+    "user-1",
+    "用户-42",
+    "こんにちは",
+    "🦊",
+    "👩‍👩‍👧‍👦",
+    "naïve@example.com",
+    "nai\u0308ve@example.com",
+    "two\nlines",
+    " padded ",
+    "nul\x00byte",
+    "lone\ud800surrogate",
+    "x" * 3000,
+]
+
+
+def expected_point(model: str, user: str) -> int:
+    text = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in f"{model}\n{user}")
+    return int(sha256(text.encode()).hexdigest()[:12], 16) * 10_000 >> 48
+
+
+def expected_version(split: list[list[int]], point: int) -> int:
+    owners = [version for version, weight in split[1:] for _ in range(weight * 100)]
+    return owners[point] if point < len(owners) else split[0][0]
+
+
+def document() -> str:
+    users = USERS + [f"user-{number}" for number in range(2, 60)]
+    cases = []
+    for number, user in enumerate(users):
+        for model in MODELS if number < len(USERS) else MODELS[:1]:
+            point = expected_point(model, user)
+            splits = SPLITS if number < len(USERS) else [SPLITS[number % len(SPLITS)]]
+            cases += [
+                {
+                    "model": model,
+                    "user": user,
+                    "split": split,
+                    "point": point,
+                    "version": expected_version(split, point),
+                }
+                for split in splits
+            ]
+    lines = ",\n".join(json.dumps(case) for case in cases)
+    return f"[\n{lines}\n]\n"
+
+
+if __name__ == "__main__":
+    FILE.write_text(document(), encoding="utf-8")
+    print(f"wrote {FILE.name}")
