@@ -6,25 +6,25 @@ import os
 import sys
 from collections.abc import Mapping
 
+from sluiceway.engine.provider.configuration import CLOUDFLARE, need_token, setting
 from sluiceway.engine.provider.generic import TableProvider
 from sluiceway.engine.provider.rows import ROWS
 from sluiceway.engine.provider.serve import serve
 from sluiceway.engine.provider.transport import Client, loopback
-from sluiceway.engine.provider.values import Props, Unknown
+from sluiceway.engine.provider.values import Props
 from sluiceway.errors import UserError
 
 VERSION = "6.23.1"
 """The SDK (pulumi_cloudflare) whose resources this plugin serves."""
 
-CLOUDFLARE = "https://api.cloudflare.com/client/v4"
 CONSENT = "SLUICEWAY_STANDIN_PROVIDER"
 
 
 def connect(config: Props, environ: Mapping[str, str]) -> Client | None:
     """A client from the provider's inputs, else the environment. UserError where it may not be used."""
-    token = config.get("apiToken") or environ.get("CLOUDFLARE_API_TOKEN", "")
-    base_url = config.get("baseUrl") or environ.get("CLOUDFLARE_BASE_URL") or CLOUDFLARE
-    if isinstance(token, Unknown) or isinstance(base_url, Unknown):
+    token = setting(config, "apiToken", environ, "CLOUDFLARE_API_TOKEN")
+    base_url = setting(config, "baseUrl", environ, "CLOUDFLARE_BASE_URL", CLOUDFLARE)
+    if token is None or base_url is None:
         return None
     if not loopback(base_url):
         if environ.get(CONSENT) != "1":
@@ -34,11 +34,7 @@ def connect(config: Props, environ: Mapping[str, str]) -> Client | None:
                 f"CLOUDFLARE_BASE_URL at the local stage, or set {CONSENT}=1 to use the stand-in knowingly",
             )
         sys.stderr.write(f"warning: {base_url} is served by Sluiceway's stand-in for the Cloudflare provider\n")
-    if not token:
-        raise UserError(
-            "no API token for Cloudflare", hint="set CLOUDFLARE_API_TOKEN; for stage local: `sluiceway env local`"
-        )
-    return Client(base_url, token)
+    return Client(base_url, need_token(token))
 
 
 def main() -> None:

@@ -37,12 +37,6 @@ class ApiFault(SluicewayError):
         """The thing isn't there. A path that can't be routed says nothing about the thing."""
         return self.status == 404 and self.code not in UNROUTABLE
 
-    def of(self, resource: str, secrets: Iterable[str]) -> ApiFault:
-        """The same failure with the resource's name, and without the text of any secret."""
-        fault = ApiFault(self.call, self.status, self.code, redact(self.text, secrets), self.hint)
-        fault.path = resource
-        return fault
-
 
 UNROUTABLE = frozenset({7000, 7003})
 

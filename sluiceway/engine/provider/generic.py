@@ -10,7 +10,7 @@ from pulumi.provider.experimental import provider as api
 
 from sluiceway.engine.provider import values
 from sluiceway.engine.provider.compare import covers, empty, lost, settle
-from sluiceway.engine.provider.faults import ApiFault, InputFault
+from sluiceway.engine.provider.faults import ApiFault, InputFault, redact
 from sluiceway.engine.provider.row import Row
 from sluiceway.engine.provider.transport import Client
 from sluiceway.engine.provider.values import UNKNOWN, Props, Value
@@ -103,7 +103,7 @@ class TableProvider(api.Provider):
                     await row.quirks.foresee(self._client, row, plain, own)
                 return api.CreateResponse(properties=values.encode_map(self._foreseen(row, given)))
             result = await row.quirks.create(self._need_client(), row, plain, own)
-        except ApiFault as fault:
+        except SluicewayError as fault:
             self._fail(row, request.name, fault, given)
         state = self._state(row, given, row.quirks.facts(row, result, plain))
         return api.CreateResponse(self._ident(row, state, result), values.encode_map(state))
@@ -117,8 +117,8 @@ class TableProvider(api.Provider):
         known = {**values.reveal(inputs), **values.reveal(state), **parts}
         try:
             result = await row.quirks.read(self._need_client(), row, rid, known)
-        except ApiFault as fault:
-            if not fault.gone:
+        except SluicewayError as fault:
+            if not _gone(fault):
                 self._fail(row, request.name, fault, {"state": state, "inputs": inputs})
             result = None
         if result is None:
@@ -142,7 +142,7 @@ class TableProvider(api.Provider):
             result = await row.quirks.update(
                 self._need_client(), row, request.resource_id, values.reveal(old), {**values.reveal(kept), **plain}
             )
-        except ApiFault as fault:
+        except SluicewayError as fault:
             self._fail(row, request.name, fault, {"old": old, "new": given})
         state = self._state(row, given, {**kept, **row.quirks.facts(row, result, plain)})
         return api.UpdateResponse(values.encode_map(state))
@@ -152,8 +152,8 @@ class TableProvider(api.Provider):
         state = values.decode_map(request.properties)
         try:
             await row.quirks.delete(self._need_client(), row, request.resource_id, values.reveal(state))
-        except ApiFault as fault:
-            if not fault.gone:
+        except SluicewayError as fault:
+            if not _gone(fault):
                 self._fail(row, request.name, fault, state)
 
     async def cancel(self) -> None:
@@ -161,7 +161,8 @@ class TableProvider(api.Provider):
             await self._client.aclose()
 
     def _row(self, token: str) -> Row:
-        row = self._rows.get(token)
+        # The type of a component's child carries its parents: ``sluiceway:infra:Events$cloudflare:...``.
+        row = self._rows.get(token.rpartition("$")[2])
         if row is None:
             raise UserError(
                 f"the bundled {self._package} plugin has no resource {token}",
@@ -201,8 +202,15 @@ class TableProvider(api.Provider):
             raise SluicewayError(f"Cloudflare's answer to the making of a {row.kind} has no id", path=row.token)
         return str(found)
 
-    def _fail(self, row: Row, name: str, fault: ApiFault, given: Value) -> NoReturn:
-        raise fault.of(f"{row.kind} {name!r}", values.secret_texts(given)) from None
+    def _fail(self, row: Row, name: str, fault: SluicewayError, given: Value) -> NoReturn:
+        """The failure again, with the resource's name and without the text of any secret."""
+        text = redact(fault.message, values.secret_texts(given))
+        where = f"{row.kind} {name!r}" + (f": {fault.path}" if fault.path else "")
+        raise SluicewayError(text, path=where, hint=fault.hint) from None
+
+
+def _gone(fault: SluicewayError) -> bool:
+    return isinstance(fault, ApiFault) and fault.gone
 
 
 def _differs(row: Row, name: str, state: Props, wanted: Props, before: Props) -> bool:

@@ -51,7 +51,7 @@ class Client:
         self, base_url: str, token: str, *, sleep: Sleep = asyncio.sleep, http: httpx.AsyncClient | None = None
     ) -> None:
         self.base_url = base_url.rstrip("/")
-        self._token = token
+        self.token = token
         self._sleep = sleep
         self._http = http
 
@@ -104,7 +104,7 @@ class Client:
                 timeout=TIMEOUT,
                 # A proxy set for the outside world must not see, nor break, calls to this machine.
                 trust_env=not loopback(self.base_url),
-                headers={"authorization": f"Bearer {self._token}"},
+                headers={"authorization": f"Bearer {self.token}"},
             )
         return self._http
 
