@@ -1,0 +1,1 @@
+"""KV: namespaces here, keys and values in the data plane."""

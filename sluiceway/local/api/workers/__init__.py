@@ -1,0 +1,1 @@
+"""Workers: scripts, worker versions, deployments, secrets, routes, domains, schedules."""
