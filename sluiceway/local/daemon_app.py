@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import os
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
@@ -30,8 +27,6 @@ from sluiceway.local.api.host_client import HostClient
 from sluiceway.local.daemon_logs import RotatingLines
 from sluiceway.local.runtime_file import ACCOUNT_ID
 from sluiceway.local.store import Store
-
-log = logging.getLogger("sluiceway.local")
 
 
 class StageApp:
@@ -87,16 +82,6 @@ class StageApp:
         """Points the API at a host that has just started, and gives it the whole world."""
         self._host.retarget(admin_url, admin_token)
         await self._control.sync()
-
-    async def clock(self) -> None:
-        """Fires cron triggers at the start of each minute (UTC)."""
-        while True:
-            now = datetime.now(UTC)
-            await asyncio.sleep((now.replace(second=0, microsecond=0) + timedelta(minutes=1) - now).total_seconds())
-            try:
-                await self._control.tick(datetime.now(UTC))
-            except Exception:
-                log.exception("a cron trigger could not be fired")
 
     async def close(self) -> None:
         await self._host.aclose()

@@ -101,13 +101,12 @@ class _Stage:
             return
         log.info("the local stage is ready: Workers on port %s, API at %s", self.front_port, self.api)
         reporter.ready()
-        chores = [asyncio.create_task(host.watch()), asyncio.create_task(app.clock())]
+        watching = asyncio.create_task(host.watch())
         await stop.wait()
         log.info("the local stage stops")
         await host.stop()
-        for chore in chores:
-            chore.cancel()
-        await asyncio.gather(*chores, return_exceptions=True)
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
 
     def _app(self, token: str, ai_url: str | None) -> StageApp:
         return StageApp(

@@ -41,8 +41,9 @@ class Stream:
     body: AsyncIterator[bytes]
 
     def response(self, headers: Mapping[str, str]) -> Response:
-        kept = {**headers, "cache-control": "no-cache", "x-accel-buffering": "no"}
-        return StreamingResponse(self.body, media_type="text/event-stream", headers=kept)
+        # The type is set as a header, since Starlette would put a charset behind it that Cloudflare does not send.
+        kept = {**headers, "content-type": "text/event-stream", "cache-control": "no-cache"}
+        return StreamingResponse(self.body, headers=kept)
 
 
 async def run(

@@ -15,6 +15,8 @@ from sluiceway.local.ai.models import AiModel
 
 _JSON_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object",
                type(None): "null"}  # fmt: skip
+_PYDANTIC_TYPES = {"int_type": "integer", "float_type": "number", "bool_type": "boolean", "dict_type": "object",
+                   "list_type": "array"}  # fmt: skip
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
@@ -98,7 +100,8 @@ def _checked(body: Mapping[str, Any]) -> _Options:
 def _told(error: ErrorDetails) -> str:
     where = "/" + "/".join(str(part) for part in error["loc"])
     if error["type"].endswith("_type"):
-        return f"Type mismatch of '{where}', '{_kind(error['input'])}' not in '{error['type'].removesuffix('_type')}'"
+        expected = _PYDANTIC_TYPES.get(error["type"], error["type"].removesuffix("_type"))
+        return f"Type mismatch of '{where}', '{_kind(error['input'])}' not in '{expected}'"
     return f"'{where}': {error['msg']}"
 
 
