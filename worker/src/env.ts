@@ -12,7 +12,8 @@ export interface GatewayEnv {
   VERSION: WorkerVersionMetadata;
   /** One object per stage, which owns the live split. */
   ROLLOUTS: DurableObjectNamespace<RolloutController>;
-  EVENTS: Queue;
+  /** Absent on a stage without a queue. */
+  EVENTS?: Queue;
   /** Absent only on a stage with `auth.required: false`. */
   API_KEY?: string;
 }

@@ -3,7 +3,7 @@ import { ExactCache } from "./cache/exact.ts";
 import { parseConfig } from "./config.ts";
 import type { GatewayEnv } from "./env.ts";
 import type { Ambient } from "./gateway.ts";
-import { LiveTable } from "./routing/table.ts";
+import { controllerOf, LiveTable } from "./routing/table.ts";
 
 export type { GatewayEnv } from "./env.ts";
 export { RolloutController } from "./rollout/controller.ts";
@@ -22,5 +22,9 @@ export function createGateway(configText: string, ambient: Ambient = PLATFORM): 
   const config = parseConfig(configText);
   const table = new LiveTable(config, ambient.now);
   const app = createApp({ config, ambient, table, cache: new ExactCache(config.cache, ambient.now) });
-  return { fetch: (request, env, ctx) => app.fetch(request, env, ctx) };
+  return {
+    fetch: (request, env, ctx) => app.fetch(request, env, ctx),
+    // A cron keeps an isolate warm, and its knowledge of the live split fresh.
+    scheduled: (_event, env) => table.refresh(() => controllerOf(env, config)),
+  };
 }

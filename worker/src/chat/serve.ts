@@ -6,7 +6,7 @@ import type { GatewayContext } from "../gateway.ts";
 import { timed } from "../record.ts";
 import { clientAddress } from "../routing/client.ts";
 import { type Route, routeTo } from "../routing/route.ts";
-import type { TableSource } from "../routing/table.ts";
+import { controllerOf } from "../routing/table.ts";
 import type { Collector } from "./collect.ts";
 import { withDeadlines, within } from "./deadlines.ts";
 import { holdFirst } from "./hold.ts";
@@ -70,7 +70,7 @@ export async function serveStream(c: GatewayContext, request: ChatRequest): Prom
 async function setOut(c: GatewayContext, request: ChatRequest): Promise<Trip> {
   const { gateway, record } = c.var;
   const user = request.user ?? (c.req.header("x-sluiceway-user") || `${record.tenant} ${clientAddress(c.req.raw)}`);
-  const source = () => c.env.ROLLOUTS.getByName(gateway.config.stage) as unknown as TableSource;
+  const source = () => controllerOf(c.env, gateway.config);
   const splitOf = (model: string) => gateway.table.splitOf(model, source, (work) => c.executionCtx.waitUntil(work));
   const route = await timed(record, "route", () => routeTo(gateway.config, splitOf, request.model, user));
   record.model = route.model;

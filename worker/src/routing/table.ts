@@ -1,11 +1,18 @@
 import { canonicalJson } from "../canonical.ts";
 import { type GatewayConfig, type Split, splitFault } from "../config.ts";
 import { sha256Hex } from "../digest.ts";
+import type { GatewayEnv } from "../env.ts";
 import type { RolloutSpec, RolloutTable } from "../rollout/core.ts";
 
 /** Part of the controller that the table asks. */
 export interface TableSource {
   table(specDigest: string, spec: RolloutSpec): Promise<{ weights: RolloutTable }>;
+}
+
+/** The stage's one controller. */
+export function controllerOf(env: GatewayEnv, config: GatewayConfig): TableSource {
+  // The stub's own types wrap every result for RPC; what arrives is the plain value.
+  return env.ROLLOUTS.getByName(config.stage) as unknown as TableSource;
 }
 
 /** Age at which live weights are asked for again, in the background. */
@@ -39,7 +46,7 @@ export class LiveTable {
   async splitOf(model: string, source: () => TableSource, later: (work: Promise<void>) => void): Promise<Split> {
     if (this.#due()) {
       const first = this.#askedAt === Number.NEGATIVE_INFINITY;
-      const work = this.#refresh(source);
+      const work = this.refresh(source);
       later(work);
       if (first) await Promise.race([work, scheduler.wait(FIRST_WAIT_MS)]);
     }
@@ -56,7 +63,8 @@ export class LiveTable {
     return age >= (this.#asking ? STUCK_MS : FRESH_MS);
   }
 
-  async #refresh(source: () => TableSource): Promise<void> {
+  /** Asks the controller now. Never fails: without an answer the last known weights stand. */
+  async refresh(source: () => TableSource): Promise<void> {
     this.#askedAt = this.#now();
     this.#asking = true;
     try {

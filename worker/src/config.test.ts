@@ -1,0 +1,80 @@
+import { describe, expect, it } from "vitest";
+import { stageConfig } from "../test/support/stage.ts";
+import { parseConfig } from "./config.ts";
+
+type Json = Record<string, unknown>;
+const models = () => structuredClone(stageConfig().models) as Record<string, Json>;
+const fault = (changes: Json) => () => parseConfig(JSON.stringify(stageConfig(changes)));
+
+describe("parseConfig", () => {
+  it("accepts a stage and fills in what it leaves open", () => {
+    const config = parseConfig(JSON.stringify(stageConfig()));
+    expect(config.cache).toEqual({ enabled: true, ttl: 300, sampled: false });
+    expect(config.timeouts).toEqual({ first_token_ms: 60_000, idle_ms: 30_000, answer_ms: 180_000 });
+    expect(config.models.chat?.split).toEqual([
+      [1, 90],
+      [2, 10],
+    ]);
+  });
+
+  it("passes over fields that it doesn't know", () => {
+    expect(parseConfig(JSON.stringify(stageConfig({ later: 1 }))).stage).toBe("test");
+  });
+
+  it("refuses text that is not JSON", () => {
+    expect(() => parseConfig("{")).toThrow(/^config\.json: not JSON/);
+  });
+
+  it("names the path of a field of the wrong type", () => {
+    expect(fault({ limits: { body_bytes: "big", requests: 5, period: 60 } })).toThrow(
+      /^config\.json: limits\.body_bytes: /,
+    );
+  });
+
+  it("refuses a limiter period that the platform doesn't have", () => {
+    expect(fault({ limits: { body_bytes: 1, requests: 5, period: 30 } })).toThrow(/^config\.json: limits\.period: /);
+  });
+
+  it.each([
+    [
+      "weights that sum to 99",
+      [
+        [1, 89],
+        [2, 10],
+      ],
+      "weights sum to 99, must be 100",
+    ],
+    [
+      "a version that does not exist",
+      [
+        [1, 90],
+        [3, 10],
+      ],
+      "version 3 does not exist",
+    ],
+    [
+      "a version named twice",
+      [
+        [1, 90],
+        [1, 10],
+      ],
+      "version 1 is named twice",
+    ],
+  ])("refuses a split with %s", (_, split, message) => {
+    const changed = models();
+    changed.chat = { ...changed.chat, split };
+    expect(fault({ models: changed })).toThrow(`config.json: models.chat.split: ${message}`);
+  });
+
+  it("refuses a workers-ai version without a model id", () => {
+    const changed = models();
+    changed.chat = { task: "chat", versions: { "1": { backend: "workers-ai" } }, split: [[1, 100]] };
+    expect(fault({ models: changed })).toThrow("config.json: models.chat.versions.1.id: missing");
+  });
+
+  it("refuses two default models", () => {
+    const changed = models();
+    changed.other = { ...changed.chat };
+    expect(fault({ models: changed })).toThrow("config.json: models: more than one default: chat, other");
+  });
+});

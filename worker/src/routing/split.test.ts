@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import cases from "../../../tests/contract/split.json";
+import type { Split } from "../config.ts";
+import { choose, POINTS, point } from "./split.ts";
+
+describe("split", () => {
+  it("agrees with the shared cases", async () => {
+    expect(cases.length).toBeGreaterThan(50);
+    for (const { model, user, split, point: at, version } of cases) {
+      const got = await point(model, user);
+      expect({ model, user, at: got, version: choose(split as unknown as Split, got) }).toEqual({
+        model,
+        user,
+        at,
+        version,
+      });
+    }
+  });
+
+  it("moves users only from stable to candidate as the candidate's weight rises", () => {
+    for (let at = 0; at < POINTS; at += 7) {
+      let before = 1;
+      for (let weight = 0; weight <= 100; weight += 5) {
+        const now = choose(
+          [
+            [1, 100 - weight],
+            [2, weight],
+          ],
+          at,
+        );
+        expect(now).toBeGreaterThanOrEqual(before);
+        before = now;
+      }
+      expect(before).toBe(2);
+    }
+  });
+
+  it("gives each version its share of points", () => {
+    const counts = new Map<number, number>();
+    for (let at = 0; at < POINTS; at++) {
+      const version = choose(
+        [
+          [1, 60],
+          [2, 30],
+          [3, 10],
+        ],
+        at,
+      );
+      counts.set(version, (counts.get(version) ?? 0) + 1);
+    }
+    expect(Object.fromEntries(counts)).toEqual({ 1: 6000, 2: 3000, 3: 1000 });
+  });
+});
