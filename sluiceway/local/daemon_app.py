@@ -58,7 +58,6 @@ class StageApp:
             token=token,
             modules=self._data / "data" / "modules",
             front_url=front_url,
-            events=sink.recent,
         )
         self._control = Control(self._store, self._host, self._config)
         health = Route("/_local/health", _health, methods=["GET"])
