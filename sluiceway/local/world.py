@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from sluiceway.local.store import Doc, Json, Records
@@ -36,7 +37,8 @@ def digest(world: Doc) -> str:
 
 def build(records: Records, modules: Path, subdomain: str) -> Doc:
     """The world without ``generation``. ``modules`` is the folder of module files by sha256."""
-    workers = [_worker(records, worker, modules) for worker in records.all("worker")]
+    there = _Targets.of(records)
+    workers = [_worker(records, worker, modules, there) for worker in records.all("worker")]
     return {
         "workers": workers,
         "routes": [{"pattern": route["pattern"], "script": route.get("script")} for route in records.all("route")],
@@ -79,8 +81,9 @@ def version_picture(version: Doc, secrets: dict[str, str], modules: Path) -> Doc
         "compatibility_date": version["compatibility_date"],
         "compatibility_flags": version["compatibility_flags"],
         "bindings": [_with_secret(binding, secrets) for binding in version["bindings"]],
-        "exports": version.get("exports"),
-        "migrations": version.get("migrations"),
+        # Whatever declared them, the data plane needs the classes that are there in the end.
+        "exports": {name: {"type": "durable-object", **entry} for name, entry in version["classes"].items()},
+        "migrations": None,
     }
 
 
@@ -88,7 +91,42 @@ def _with_secret(binding: Doc, secrets: dict[str, str]) -> Doc:
     return {**binding, "text": secrets[binding["name"]]} if binding["name"] in secrets else binding
 
 
-def _worker(records: Records, worker: Doc, modules: Path) -> Doc:
+@dataclass(frozen=True)
+class _Targets:
+    """What bindings may point at. One whose target was deleted stays in the version but is not run."""
+
+    kv: frozenset[str]
+    buckets: frozenset[tuple[str, str]]
+    queues: frozenset[str]
+    services: frozenset[str]
+
+    @classmethod
+    def of(cls, records: Records) -> _Targets:
+        return cls(
+            frozenset(namespace["id"] for namespace in records.all("kv")),
+            frozenset((bucket["name"], bucket["jurisdiction"]) for bucket in records.all("bucket")),
+            frozenset(queue["queue_name"] for queue in records.all("queue")),
+            frozenset(
+                worker["name"] for worker in records.all("worker") if records.newest("deployment", worker["id"], 1)
+            ),
+        )
+
+    def have(self, binding: Doc) -> bool:
+        match binding["type"]:
+            case "kv_namespace":
+                return binding.get("namespace_id") in self.kv
+            case "r2_bucket":
+                return (binding.get("bucket_name"), binding.get("jurisdiction") or "default") in self.buckets
+            case "queue":
+                return binding.get("queue_name") in self.queues
+            case "service":
+                return binding.get("service") in self.services
+            case "durable_object_namespace":
+                return not binding.get("script_name") or binding["script_name"] in self.services
+        return True
+
+
+def _worker(records: Records, worker: Doc, modules: Path, there: _Targets) -> Doc:
     deployments = records.newest("deployment", worker["id"], 1)
     shares = deployments[0]["versions"] if deployments else []
     wanted = {share["version_id"] for share in shares}
@@ -96,9 +134,13 @@ def _worker(records: Records, worker: Doc, modules: Path) -> Doc:
     if worker["subdomain"]["previews_enabled"]:
         wanted |= {version["id"] for version in newest}
     versions = [version for version in records.all("version", worker["id"]) if version["id"] in wanted]
+    pictures = []
+    for version in versions:
+        picture = version_picture(version, secrets_of(records, version["id"]), modules)
+        pictures.append({**picture, "bindings": [b for b in picture["bindings"] if there.have(b)]})
     return {
         "name": worker["name"],
-        "versions": [version_picture(version, secrets_of(records, version["id"]), modules) for version in versions],
+        "versions": pictures,
         "deployment": {"versions": shares} if shares else None,
         "subdomain": dict(worker["subdomain"]),
         "crons": [item["cron"] for item in worker.get("schedules", [])],
@@ -113,7 +155,12 @@ def secrets_of(records: Records, version_id: str) -> dict[str, str]:
 def _consumers(records: Records) -> list[Doc]:
     names = {queue["queue_id"]: queue["queue_name"] for queue in records.all("queue")}
     return [
-        {"queue": names[item["queue_id"]], "script": item["script_name"], "settings": item.get("settings", {})}
+        {
+            "queue": names[item["queue_id"]],
+            "script": item["script_name"],
+            **item.get("settings", {}),
+            **({"dead_letter_queue": item["dead_letter_queue"]} if item.get("dead_letter_queue") else {}),
+        }
         for item in records.all("consumer")
         if item["type"] == "worker" and item["queue_id"] in names
     ]

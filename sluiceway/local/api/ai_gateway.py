@@ -96,7 +96,8 @@ def _write(records: Records, call: Call, key: str, body: Doc, old: Doc | None) -
 def _check(body: Doc) -> None:
     for name, type_ in _REQUIRED.items():
         value: Json = body.get(name)
-        if type(value) is not type_ or int(value) < 0:
+        fits = isinstance(value, type_) and isinstance(value, bool) == (type_ is bool)
+        if not fits or value < 0:
             raise ApiError(400, 7001, f"{name}: required, {'a boolean' if type_ is bool else 'a number from 0'}")
     if body.get("rate_limiting_technique", "fixed") not in ("fixed", "sliding"):
         raise ApiError(400, 7001, "rate_limiting_technique: must be fixed or sliding")

@@ -58,7 +58,7 @@ class HostClient:
         self, namespace: str, key: str, body: bytes, metadata: Json = None, options: Mapping[str, int] | None = None
     ) -> None:
         """``options``: ``expiration`` (seconds since 1970) or ``expiration_ttl`` (seconds)."""
-        headers = {} if metadata is None else {"x-kv-metadata": json.dumps(metadata)}
+        headers = {} if metadata is None else {"x-kv-metadata": quote(json.dumps(metadata, ensure_ascii=False))}
         _json(await self._call("PUT", _kv(namespace, key), content=body, params=options, headers=headers))
 
     async def kv_get(self, namespace: str, key: str) -> Stored | None:

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import binascii
 import json
+from urllib.parse import unquote
 
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
@@ -164,7 +165,7 @@ async def _bulk_keys(call: Call, given: Json, most: int) -> list[str]:
 
 def _metadata(headers: Json) -> Json:
     text = headers.get("x-kv-metadata")
-    return json.loads(text) if text else None
+    return json.loads(unquote(text)) if text else None
 
 
 ROUTES: Table = (

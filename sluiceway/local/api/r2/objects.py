@@ -35,6 +35,9 @@ async def put(call: Call) -> Response:
     passed = {name: call.request.headers[name] for name in _HTTP_METADATA if name in call.request.headers}
     if declared:
         passed["content-length"] = declared
+    if "content-encoding" in passed:
+        # The encoding of the object is not that of this transfer.
+        passed["x-r2-content-encoding"] = passed.pop("content-encoding")
     return envelope.ok(await call.control.host.r2_put(bucket, _key(call), _limited(call), passed))
 
 
@@ -63,7 +66,12 @@ async def listing(call: Call) -> Response:
     found = await call.control.host.r2_list(_bucket(call), params)
     truncated = bool(found.get("truncated"))
     cursor = found.get("cursor") or ""
-    info = {"per_page": size, "is_truncated": truncated, "cursor": cursor, "delimited": found.get("delimited") or []}
+    info = {
+        "per_page": size,
+        "is_truncated": truncated,
+        "cursor": cursor,
+        "delimited": found.get("delimited_prefixes") or [],
+    }
     return envelope.ok(found.get("objects", []), info=info)
 
 
