@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from dataclasses import dataclass
 
 from sluiceway import catalog, settings
@@ -66,7 +67,8 @@ def _in_range(port: int, path: str) -> int:
 def start_local(
     workspace: Workspace, progress: Progress, *, front_port: int, api_port: int, ai_url: str | None = None
 ) -> Runtime:
-    return lifecycle.start(
+    """The running local stage, started if need be, with a gateway key of its own."""
+    runtime = lifecycle.start(
         workspace.local,
         front_port=front_port,
         api_port=api_port,
@@ -74,6 +76,18 @@ def start_local(
         progress=progress,
         ai_url=ai_url,
     )
+    _ensure_api_key(workspace)
+    return runtime
+
+
+def _ensure_api_key(workspace: Workspace) -> None:
+    """The key that callers of the local stage's Worker present: random, made once, readable by its owner only."""
+    try:
+        handle = os.open(workspace.local / "api-key", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        return
+    with os.fdopen(handle, "w") as file:
+        file.write(f"slw-{secrets.token_urlsafe(24)}\n")
 
 
 def get_engine(workspace: Workspace, progress: Progress) -> Engine:

@@ -1,0 +1,70 @@
+"""``sluiceway validate|models|render``: looks at what the repository says, changes nothing anywhere."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sluiceway import catalog, settings
+from sluiceway.cli.context import check_stage, find_workspace
+from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text
+from sluiceway.render import render_stage
+
+
+def register(app: typer.Typer) -> None:
+    for command in (validate, models, render):
+        app.command(command.__name__)(command)
+
+
+def validate(
+    stage: Annotated[str | None, typer.Argument(help="One stage; without it, all.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Check the settings, the catalogue and the plan of one stage or of all."""
+    workspace = find_workspace()
+    names = [stage] if stage else list(settings.stages(workspace))
+    found = [check_stage(workspace, name) for name in names]
+    if as_json:
+        print_json([{"stage": one.stage, "worker": one.plan.worker_name, "ok": True} for one in found])
+        return
+    for one in found:
+        splits = "; ".join(
+            f"{model.name} " + ", ".join(f"@{version} {weight} %" for version, weight in model.split.weights)
+            for model in one.plan.models
+        )
+        print_text(f"{one.stage:<11} ok  {one.plan.worker_name}  {splits}")
+
+
+def models(as_json: JsonFlag = False) -> None:
+    """List the models, their versions and what answers each."""
+    rows = [
+        {"version": str(version.ref), "backend": version.backend, "id": version.id}
+        for model in catalog.load(find_workspace()).models
+        for version in model.versions
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    for row in rows:
+        print_text(f"{row['version']:<12} {row['backend']:<11} {row['id'] or ''}".rstrip())
+
+
+def render(stage: StageArgument, as_json: JsonFlag = False) -> None:
+    """Render and bundle STAGE's Worker into .sluiceway/build/STAGE; nothing is deployed."""
+    checked = check_stage(find_workspace(), stage)
+    made = render_stage(checked.plan, checked.workspace)
+    if as_json:
+        print_json(
+            {
+                "stage": stage,
+                "release": made.release,
+                "bundle_sha256": made.bundle_digest,
+                "gzip_bytes": made.gzip_bytes,
+                "folder": str(made.out_dir),
+                "modules": [module.name for module in made.modules],
+            }
+        )
+        return
+    print_text(f"{made.release}  {made.gzip_bytes / 1024:.0f} KiB gzipped  bundle {made.bundle_digest[:12]}")
+    print_text(str(made.out_dir))

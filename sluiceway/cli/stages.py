@@ -1,0 +1,172 @@
+"""``sluiceway up|preview|refresh|destroy|output STAGE``: the Pulumi program of a stage, with progress.
+
+Plain ``pulumi`` after ``eval "$(sluiceway env STAGE)"`` does the same to the same state.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+
+from sluiceway.cli.context import Checked, check_stage, find_workspace, get_engine, local_ports, start_local
+from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text, say
+from sluiceway.cli.watch import Watch, count_line
+from sluiceway.engine.automation import Result, StackOutput, StageStack
+from sluiceway.engine.shell_env import LOCAL, stage_env
+from sluiceway.errors import UserError
+from sluiceway.local import lifecycle
+from sluiceway.progress import Progress
+
+YesFlag = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
+LockWait = Annotated[float, typer.Option(help="Seconds to wait while another update holds the stack.", min=0)]
+
+
+def register(app: typer.Typer) -> None:
+    for command in (up, preview, refresh, destroy, output):
+        app.command(command.__name__)(command)
+
+
+def up(stage: StageArgument, lock_wait: LockWait = 60.0, as_json: JsonFlag = False) -> None:
+    """Bring STAGE to what the repository says; the local stage is started first."""
+    checked = check_stage(find_workspace(), stage)
+    checked.settings.ready()
+    watch = Watch("up", stage, quiet=as_json)
+    stack = _open(checked, watch, lock_wait, start=True)
+    stack.ensure()
+    with watch:
+        result = stack.up()
+    _finish(checked, watch, result, as_json)
+
+
+def preview(stage: StageArgument, lock_wait: LockWait = 60.0, as_json: JsonFlag = False) -> None:
+    """Show what `up` would change in STAGE; nothing is changed."""
+    checked = check_stage(find_workspace(), stage)
+    watch = Watch("preview", stage, quiet=as_json)
+    stack = _open(checked, watch, lock_wait, start=False)
+    _require_stack(stack)
+    with watch:
+        result = stack.preview()
+    _finish(checked, watch, result, as_json)
+
+
+def refresh(stage: StageArgument, yes: YesFlag = False, lock_wait: LockWait = 60.0, as_json: JsonFlag = False) -> None:
+    """Read STAGE's resources and correct what Pulumi remembers of them."""
+    _change("refresh", stage, yes, lock_wait, as_json)
+
+
+def destroy(stage: StageArgument, yes: YesFlag = False, lock_wait: LockWait = 60.0, as_json: JsonFlag = False) -> None:
+    """Delete STAGE's resources; what its settings retain is left."""
+    _change("destroy", stage, yes, lock_wait, as_json)
+
+
+def output(
+    stage: StageArgument,
+    name: Annotated[str | None, typer.Argument(help="One output; without it, all.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Print what STAGE exported last; secret values are masked."""
+    checked = check_stage(find_workspace(), stage)
+    stack = _open(checked, Watch("output", stage, quiet=True), 0.0, start=False)
+    _require_stack(stack)
+    shown = _shown(stack.outputs())
+    if name is not None and name not in shown:
+        raise UserError("no such output", path=stage, got=name, hint=f"known: {', '.join(sorted(shown)) or 'none yet'}")
+    if as_json:
+        print_json(shown if name is None else shown[name])
+    elif name is not None:
+        print_text(str(shown[name]))
+    else:
+        for key, value in shown.items():
+            print_text(f"{key}: {value}")
+
+
+def _change(operation: str, stage: str, yes: bool, lock_wait: float, as_json: bool) -> None:
+    checked = check_stage(find_workspace(), stage)
+    if not yes:
+        _ask(operation, stage)
+    watch = Watch(operation, stage, quiet=as_json)
+    stack = _open(checked, watch, lock_wait, start=False)
+    _require_stack(stack)
+    with watch:
+        result = stack.destroy() if operation == "destroy" else stack.refresh()
+    _finish(checked, watch, result, as_json)
+
+
+def _ask(operation: str, stage: str) -> None:
+    if not sys.stdin.isatty():
+        raise UserError(f"{operation} of {stage} was not confirmed", hint=f"sluiceway {operation} {stage} --yes")
+    if input(f"{operation} {stage}: type the stage's name to go on: ").strip() != stage:
+        raise UserError(f"{operation} of {stage} was not confirmed; nothing was changed")
+
+
+def _open(checked: Checked, watch: Watch, lock_wait: float, *, start: bool) -> StageStack:
+    progress = Progress()
+    engine = get_engine(checked.workspace, progress)
+    runtime = None
+    if checked.stage == LOCAL:
+        if start:
+            front, api = local_ports()
+            start_local(checked.workspace, progress, front_port=front, api_port=api)
+        runtime = lifecycle.require_runtime(checked.workspace.local)
+        checked.workspace.pulumi_state.mkdir(parents=True, exist_ok=True)
+    env = stage_env(checked.workspace, checked.stage, runtime, engine)
+    return StageStack(checked.workspace, checked.stage, engine, env, watch.on_event, lock_wait)
+
+
+def _require_stack(stack: StageStack) -> None:
+    if not stack.exists():
+        raise UserError(
+            "this stage has no stack yet",
+            path=f"stacks/Pulumi.{stack.stage}.yaml",
+            hint=f"`sluiceway up {stack.stage}` makes it"
+            if stack.stage == LOCAL
+            else f"pulumi stack init {stack.stage}",
+        )
+
+
+def _shown(outputs: Mapping[str, StackOutput]) -> dict[str, object]:
+    return {name: "[secret]" if found.secret else found.value for name, found in outputs.items()}
+
+
+def _finish(checked: Checked, watch: Watch, result: Result, as_json: bool) -> None:
+    outputs = _shown(result.outputs)
+    if as_json:
+        print_json(
+            {
+                "stage": checked.stage,
+                "operation": result.operation,
+                "changes": result.changes,
+                "steps": watch.steps_json(),
+                "outputs": outputs,
+                "seconds": round(result.seconds, 2),
+            }
+        )
+        return
+    say(count_line(result))
+    if result.operation == "up":
+        _print_up(checked.stage, outputs)
+
+
+def _print_up(stage: str, outputs: Mapping[str, object]) -> None:
+    print_text()
+    for key in ("url", "release", "models"):
+        if outputs.get(key):
+            print_text(f"{key:<8} {_flat(outputs[key])}")
+    print_text()
+    print_text("Try it:")
+    print_text(f"  {outputs.get('curl', '')}")
+    print_text()
+    print_text("Watch it:")
+    watching = "sluiceway local logs workers -f" if stage == LOCAL else f"sluiceway output {stage}"
+    print_text(f"  .venv/bin/{watching}")
+
+
+def _flat(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(
+            _flat(inner) if isinstance(inner, Mapping) else f"{key} {inner} %" for key, inner in value.items()
+        )
+    return str(value)
