@@ -122,7 +122,7 @@ def describe(error: BaseException, path: str) -> str:
 
 
 def _belongs(filename: str, path: str) -> bool:
-    return Path(filename).resolve().is_relative_to(path)
+    return not filename.startswith("<") and Path(filename).resolve().is_relative_to(path)
 
 
 if __name__ == "__main__":

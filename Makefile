@@ -1,0 +1,34 @@
+# Thin: every target sets up what it needs (a fraction of a second when that is done) and calls one command.
+PYTHON ?= python3
+SLUICEWAY = .venv/bin/sluiceway
+NODE = .sluiceway/bin/node
+
+.PHONY: help setup up test check fix bench local-stop clean
+.DEFAULT_GOAL := help
+
+help: ## show this
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+
+setup: ## virtual environment, Node packages, engine
+	@$(PYTHON) scripts/bootstrap.py
+
+up: setup ## start the local stage and bring it up: ends with a URL
+	@$(SLUICEWAY) up local
+
+test: setup ## all tests
+	@scripts/test.sh
+
+check: setup ## style, types, import contracts
+	@scripts/check.sh
+
+fix: setup ## format, and mend what can be mended
+	@.venv/bin/ruff check --fix . ; .venv/bin/ruff format . && $(NODE) node_modules/@biomejs/biome/bin/biome check --write .
+
+bench: setup ## the performance claims, measured here
+	@.venv/bin/python -m bench
+
+local-stop: ## stop the local stage
+	@test ! -x $(SLUICEWAY) || $(SLUICEWAY) local stop
+
+clean: local-stop ## remove what set-up and the local stage made in this checkout
+	rm -rf .venv node_modules .sluiceway
