@@ -28,7 +28,8 @@ class EntryPoints(pulumi.ComponentResource):
 
     def __init__(self, name: str, args: EntryPointsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("sluiceway:infra:EntryPoints", name, None, opts)
-        child = pulumi.ResourceOptions(parent=self)
+        # Said again for each: a child does not take over what its component depends on.
+        child = pulumi.ResourceOptions(parent=self, depends_on=opts.depends_on if opts else None)
         for pattern in args.routes:
             cloudflare.WorkersRoute(
                 pattern, zone_id=_zone_id(args.zone, pattern), pattern=pattern, script=args.worker_name, opts=child

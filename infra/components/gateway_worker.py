@@ -54,7 +54,9 @@ class GatewayWorker(pulumi.ComponentResource):
             observability=_observability(args.observability),
             opts=child,
         )
-        version = self._worker_version(args, worker)
+        # Said again for the version: a child does not take over what its component depends on.
+        after = pulumi.ResourceOptions(parent=self, depends_on=opts.depends_on if opts else None)
+        version = _worker_version(args, worker, after)
         # The deployment is an event: a new version makes a new one, and deleting it does nothing.
         deployment = cloudflare.WorkersDeployment(
             "deployment",
@@ -68,26 +70,29 @@ class GatewayWorker(pulumi.ComponentResource):
         self.version_id = version.id
         self.deployment_id = deployment.id
         # Bound to the id: in a preview of a new Worker the name of its host is as unknown as that.
-        self.workers_dev_url = pulumi.Output.all(worker.id, worker.subdomain).apply(
-            lambda known: known[1].url if known[1] else None
+        self.workers_dev_url = worker.id.apply(lambda _: worker.subdomain).apply(
+            lambda subdomain: subdomain.url if subdomain else None
         )
         self.register_outputs({"version_id": self.version_id, "deployment_id": self.deployment_id})
 
-    def _worker_version(self, args: GatewayWorkerArgs, worker: cloudflare.Worker) -> cloudflare.WorkerVersion:
-        return cloudflare.WorkerVersion(
-            "version",
-            account_id=args.account_id,
-            worker_id=worker.id,
-            main_module=args.modules[0].name,
-            modules=[_module(module) for module in args.modules],
-            compatibility_date=args.compatibility_date,
-            compatibility_flags=list(args.compatibility_flags),
-            bindings=[_binding(binding, args.values) for binding in args.bindings],
-            exports={export.name: {"type": export.type, "storage": export.storage} for export in args.exports},
-            limits=None if args.cpu_ms is None else {"cpu_ms": args.cpu_ms},
-            annotations={"workers_tag": args.release},
-            opts=pulumi.ResourceOptions(parent=self),
-        )
+
+def _worker_version(
+    args: GatewayWorkerArgs, worker: cloudflare.Worker, opts: pulumi.ResourceOptions
+) -> cloudflare.WorkerVersion:
+    return cloudflare.WorkerVersion(
+        "version",
+        account_id=args.account_id,
+        worker_id=worker.id,
+        main_module=args.modules[0].name,
+        modules=[_module(module) for module in args.modules],
+        compatibility_date=args.compatibility_date,
+        compatibility_flags=list(args.compatibility_flags),
+        bindings=[_binding(binding, args.values) for binding in args.bindings],
+        exports={export.name: {"type": export.type, "storage": export.storage} for export in args.exports},
+        limits=None if args.cpu_ms is None else {"cpu_ms": args.cpu_ms},
+        annotations={"workers_tag": args.release},
+        opts=opts,
+    )
 
 
 def _module(module: Module) -> dict[str, str]:

@@ -7,7 +7,8 @@ known in a preview as `UNKNOWN`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +47,9 @@ class Run:
     outputs: dict[str, Any] = field(default_factory=dict)
 
     def all(self, type_: str) -> list[Registered]:
-        return [resource for resource in self.resources if resource.type.rsplit(":", 1)[-1] == type_]
+        """The provider's resources of a type such as ``Worker``; components are not among them."""
+        custom = [resource for resource in self.resources if not resource.type.startswith("sluiceway:infra:")]
+        return [resource for resource in custom if resource.type.rsplit(":", 1)[-1] == type_]
 
     def one(self, type_: str) -> Registered:
         (found,) = self.all(type_)
@@ -71,13 +74,26 @@ class _Answers(mocks.Mocks):
         raise AssertionError(f"no function is called by the program: {args.token}")
 
 
+@contextmanager
+def _thread_loop() -> Iterator[None]:
+    """Gives a thread of the executor an event loop, which the mock monitor would make and never close."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        yield
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
 class _Monitor(mocks.MockMonitor):
     def __init__(self, preview: bool, run: Run) -> None:
         super().__init__(_Answers(preview))
         self.run = run
 
     def RegisterResource(self, request: Message) -> Message:
-        answer = super().RegisterResource(request)  # type: ignore[no-untyped-call]
+        with _thread_loop():
+            answer = super().RegisterResource(request)  # type: ignore[no-untyped-call]
         if request.type != "pulumi:pulumi:Stack":
             self.run.resources.append(
                 Registered(
@@ -92,7 +108,7 @@ class _Monitor(mocks.MockMonitor):
         return answer
 
     def RegisterResourceOutputs(self, request: Message) -> Message:
-        if "pulumi:pulumi:Stack" in request.urn:
+        if "::pulumi:pulumi:Stack::" in request.urn:
             self.run.outputs = _plain(rpc.deserialize_properties(request.outputs, keep_unknowns=True))
         return super().RegisterResourceOutputs(request)  # type: ignore[no-untyped-call]
 
