@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { answerWith, refuse } from "../../test/support/fake-ai.ts";
+import { chatBody, KEY, Stage } from "../../test/support/stage.ts";
+
+const SECRET_PROMPT = "the launch code is 0000";
+const asking = (changes = {}) => ({ messages: [{ role: "user", content: SECRET_PROMPT }], ...changes });
+
+describe("access log", () => {
+  it("is one line a request that says what it was", async () => {
+    const stage = new Stage();
+    await stage.chat({ temperature: 0 });
+    expect(stage.logs).toHaveLength(1);
+    expect(stage.logs[0]).toMatchObject({
+      event: "request",
+      level: "info",
+      id: "req-test-1",
+      method: "POST",
+      path: "/v1/chat/completions",
+      status: 200,
+      model: "chat",
+      version: 1,
+      variant: "pinned",
+      release: "r-0123456789ab",
+      worker_version: "11111111-test",
+      stream: false,
+      cache: "miss",
+      prompt_tokens: 7,
+      completion_tokens: 4,
+      usage_estimated: false,
+      error: null,
+    });
+    expect(stage.logs[0]?.bytes_in).toBe(JSON.stringify(chatBody({ temperature: 0 })).length);
+    expect(stage.logs[0]?.bytes_out).toBeGreaterThan(100);
+  });
+
+  it("is one line for a stream, written when it has ended, with its tokens and first byte", async () => {
+    const stage = new Stage();
+    const response = await stage.send({ path: "/v1/chat/completions", body: chatBody({ stream: true }) });
+    expect(stage.logs).toHaveLength(0);
+    const body = await response.arrayBuffer();
+    await expect.poll(() => stage.logs.length).toBe(1);
+    expect(stage.logs[0]).toMatchObject({
+      stream: true,
+      status: 200,
+      completion_tokens: 4,
+      bytes_out: body.byteLength,
+    });
+    expect(stage.logs[0]?.ttft_ms).toBeTypeOf("number");
+  });
+
+  it("names the error of a request that failed", async () => {
+    const stage = new Stage();
+    stage.ai.replyWith(refuse(429, 3040, "Capacity temporarily exceeded"));
+    await stage.chat();
+    expect(stage.logs[0]).toMatchObject({ status: 429, error: "upstream_out_of_capacity" });
+  });
+
+  it("holds neither prompt, answer nor key", async () => {
+    const stage = new Stage();
+    stage.ai.replyWith(answerWith("a secret answer"));
+    await stage.chat(asking());
+    await stage.chat(asking({ stream: true }));
+    await stage.chat(asking({ temperature: "hot" }));
+    const text = JSON.stringify([stage.logs, stage.points]);
+    expect(stage.logs).toHaveLength(3);
+    for (const secret of [SECRET_PROMPT, "a secret answer", KEY]) expect(text).not.toContain(secret);
+  });
+
+  it("holds the prompt on a stage that says so", async () => {
+    const stage = new Stage({ log: { prompts: true } });
+    await stage.chat(asking());
+    expect(stage.logs[0]?.prompt).toBe(SECRET_PROMPT);
+  });
+
+  it("writes one metrics point a request, and survives a dataset that fails", async () => {
+    const stage = new Stage();
+    await stage.chat();
+    expect(stage.points).toHaveLength(1);
+    expect(stage.points[0]?.indexes).toEqual(["chat"]);
+    expect(stage.points[0]?.blobs?.slice(0, 4)).toEqual(["chat", "1", "pinned", "r-0123456789ab"]);
+    expect(stage.points[0]?.doubles?.[0]).toBe(200);
+    const broken: AnalyticsEngineDataset = {
+      writeDataPoint: () => {
+        throw new Error("too many points");
+      },
+    };
+    expect((await new Stage({}, { METRICS: broken }).chat()).status).toBe(200);
+  });
+});

@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { errorOf, Stage } from "../../test/support/stage.ts";
+
+describe("failures", () => {
+  it("that nobody foresaw tell the client nothing, and the log their place", async () => {
+    const bucket = { get: () => Promise.reject(new RangeError("secret inside")) } as unknown as R2Bucket;
+    const stage = new Stage({}, { MODELS: bucket });
+    const response = await stage.ask({ path: "/v1/models/intent/artifacts/1/model.onnx" });
+    expect(response.status).toBe(500);
+    expect(await errorOf(response)).toEqual({
+      message: "The gateway failed to answer this request.",
+      type: "server_error",
+      param: null,
+      code: "internal_error",
+      request_id: "req-test-1",
+    });
+    const exception = stage.logs.find((line) => line.event === "exception");
+    expect(exception).toMatchObject({ id: "req-test-1", name: "RangeError" });
+    expect(JSON.stringify(stage.logs)).not.toContain("secret inside");
+  });
+
+  it("at an unknown path are a 404 in OpenAI's shape", async () => {
+    const response = await new Stage().ask({ path: "/v1/nowhere" });
+    expect(response.status).toBe(404);
+    expect(await errorOf(response)).toMatchObject({ code: "not_found", type: "invalid_request_error" });
+  });
+});
