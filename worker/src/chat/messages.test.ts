@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import { readMessages } from "./messages.ts";
+
+const param = (messages: unknown) => {
+  try {
+    readMessages(messages);
+    return null;
+  } catch (error) {
+    return (error as { param: string }).param;
+  }
+};
+
+describe("readMessages", () => {
+  it("takes what OpenAI takes", () => {
+    const messages = [
+      { role: "developer", content: "Be brief." },
+      { role: "user", content: [{ type: "text", text: "Hi" }], name: "ann" },
+      { role: "assistant", content: null, tool_calls: [{ id: "c1" }] },
+      { role: "tool", tool_call_id: "c1", content: "" },
+    ];
+    expect(readMessages(messages)).toEqual([{ role: "system", content: "Be brief." }, ...messages.slice(1)]);
+  });
+
+  it("repairs text that is not well-formed and drops control characters", () => {
+    const dirty = "a\ud800b\u0000c\u001b[31m\td\ne\r\n北京🦊";
+    expect(readMessages([{ role: "user", content: dirty }])[0]?.content).toBe("a\ufffdbc[31m\td\ne\r\n北京🦊");
+    const parts = readMessages([{ role: "user", content: [{ type: "text", text: "x\u0007" }] }])[0]?.content;
+    expect(parts).toEqual([{ type: "text", text: "x" }]);
+  });
+
+  it.each([
+    [undefined, "messages"],
+    [[], "messages"],
+    ["Hi", "messages"],
+    [["Hi"], "messages[0]"],
+    [
+      [
+        { role: "user", content: "a" },
+        { role: "robot", content: "b" },
+      ],
+      "messages[1].role",
+    ],
+    [[{ content: "b" }], "messages[0].role"],
+    [[{ role: "user" }], "messages[0].content"],
+    [[{ role: "user", content: null }], "messages[0].content"],
+    [[{ role: "user", content: 5 }], "messages[0].content"],
+    [[{ role: "user", content: ["a"] }], "messages[0].content[0].type"],
+    [[{ role: "user", content: [{ type: "text" }] }], "messages[0].content[0].text"],
+    [[{ role: "user", content: [null] }], "messages[0].content[0].type"],
+    [[{ role: "tool", content: "b" }], "messages[0].tool_call_id"],
+    [[{ role: "assistant", tool_calls: {} }], "messages[0].tool_calls"],
+  ])("names the field at fault in %j", (messages, wanted) => {
+    expect(param(messages)).toBe(wanted);
+  });
+});

@@ -1,0 +1,57 @@
+import { describe, expect, it } from "vitest";
+import { DEFAULT_MAX_TOKENS, effective, readParameters } from "./parameters.ts";
+
+const read = (body: Record<string, unknown>) => readParameters(body, 4_000);
+
+describe("readParameters", () => {
+  it("keeps what shapes the answer and leaves out what doesn't", () => {
+    const body = {
+      model: "chat",
+      messages: [],
+      user: "u",
+      stream: true,
+      stream_options: {},
+      temperature: 0.5,
+      seed: 1,
+    };
+    expect(read(body)).toEqual({ temperature: 0.5, seed: 1 });
+  });
+
+  it("takes null for absent", () => {
+    expect(read({ temperature: null, max_tokens: null, max_completion_tokens: null })).toEqual({});
+  });
+
+  it("gw_09 takes max_completion_tokens, which wins over the older name", () => {
+    expect(read({ max_completion_tokens: 10 })).toEqual({ max_tokens: 10 });
+    expect(read({ max_completion_tokens: 10, max_tokens: 20 })).toEqual({ max_tokens: 10 });
+  });
+
+  it.each([0, -1, "50", 1.5, 4_001, true, [], Number.NaN])("gw_09 refuses the cap %j", (cap) => {
+    for (const name of ["max_tokens", "max_completion_tokens"]) {
+      expect(() => read({ [name]: cap })).toThrow(`\`${name}\` must be a whole number from 1 to 4000.`);
+    }
+  });
+
+  it.each([
+    ["temperature", 2.1],
+    ["temperature", "hot"],
+    ["top_p", -0.1],
+    ["seed", 1.5],
+    ["n", 0],
+    ["presence_penalty", 3],
+  ])("refuses %s %j, naming it", (name, value) => {
+    expect(() => read({ [name]: value })).toThrow(expect.objectContaining({ status: 400, param: name }));
+  });
+});
+
+describe("effective", () => {
+  it("overlays the version's defaults with the client's wishes", () => {
+    const asked = { temperature: 0, max_tokens: 5 };
+    expect(effective({ temperature: 0.6, top_p: 0.9 }, asked)).toEqual({ temperature: 0, top_p: 0.9, max_tokens: 5 });
+  });
+
+  it("gw_09 always has an output cap", () => {
+    expect(effective(null, {})).toEqual({ max_tokens: DEFAULT_MAX_TOKENS });
+    expect(effective({ max_tokens: 1024 }, {})).toEqual({ max_tokens: 1024 });
+  });
+});
