@@ -1,0 +1,163 @@
+import { env } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
+import { answerWith, delta, type FakeAi, refuse, sse, streamOf } from "../../test/support/fake-ai.ts";
+import { eventsOf, Stage, textOfEvents } from "../../test/support/stage.ts";
+import type { GatewayEnv } from "../env.ts";
+
+const { CACHE } = env as unknown as GatewayEnv;
+let turn = 0;
+
+/** A request that no other test has asked. */
+function fresh(changes: object = {}) {
+  return { messages: [{ role: "user", content: `question ${++turn}` }], temperature: 0, ...changes };
+}
+
+/** Asks twice and says what the cache did the second time. */
+async function twice(stage: Stage, first: object, second: object = first): Promise<string | null> {
+  expect((await stage.chat(first as never)).headers.get("x-sluiceway-cache")).not.toBe("hit");
+  return (await stage.chat(second as never)).headers.get("x-sluiceway-cache");
+}
+
+describe("exact cache", () => {
+  it("answers the second time without asking the model", async () => {
+    const stage = new Stage();
+    const body = fresh();
+    const first = (await (await stage.chat(body)).json()) as Record<string, unknown>;
+    const response = await stage.chat(body);
+    const second = (await response.json()) as Record<string, unknown>;
+    expect(response.headers.get("x-sluiceway-cache")).toBe("hit");
+    expect(stage.ai.runs).toHaveLength(1);
+    expect(second.choices).toEqual(first.choices);
+    expect(second.usage).toEqual(first.usage);
+    expect(second.id).not.toBe(first.id);
+    expect(stage.requestLogs[1]?.cache).toBe("hit");
+  });
+
+  it("gw_05 gives one kept answer in both forms, each as its own content type", async () => {
+    const stage = new Stage();
+    stage.ai.replyWith(answerWith("北京 is far."));
+    const body = fresh();
+    await stage.chat({ ...body, stream: true });
+    const plain = await stage.chat({ ...body, stream: false });
+    const streamed = await stage.chat({ ...body, stream: true, user: "someone else" });
+    expect([plain, streamed].map(({ headers }) => headers.get("x-sluiceway-cache"))).toEqual(["hit", "hit"]);
+    expect(plain.headers.get("content-type")).toMatch(/^application\/json/);
+    expect(streamed.headers.get("content-type")).toMatch(/^text\/event-stream/);
+    expect(await plain.json()).toMatchObject({
+      choices: [{ message: { content: "北京 is far." }, finish_reason: "stop" }],
+    });
+    const events = await eventsOf(streamed);
+    expect(textOfEvents(events)).toBe("北京 is far.");
+    expect(events.at(-1)).toEqual({ done: true });
+    expect(stage.ai.runs).toHaveLength(1);
+  });
+
+  it.each([
+    ["max_tokens", { max_tokens: 16 }, { max_tokens: 4000 }],
+    ["tool_choice", { tool_choice: "none" }, { tool_choice: "auto" }],
+    ["stop", {}, { stop: ["."] }],
+    ["seed", { seed: 1 }, { seed: 2 }],
+    ["an unknown field", {}, { x: 1 }],
+    ["temperature", { temperature: 0 }, { temperature: 0.1 }],
+    ["model version", { model: "chat@1" }, { model: "chat@2" }],
+  ])("gw_05 misses when only %s differs", async (_, first, second) => {
+    const body = fresh();
+    expect(await twice(new Stage(), { ...body, ...first }, { ...body, ...second })).toBe("miss");
+  });
+
+  it("gw_05 never gives one tenant another's answer", async () => {
+    const body = fresh();
+    await new Stage().chat(body);
+    const other = new Stage({}, { API_KEY: "other-key" });
+    const response = await other.chat(body, { authorization: "Bearer other-key" });
+    expect(response.headers.get("x-sluiceway-cache")).toBe("miss");
+  });
+
+  it("gw_05 leaves requests alone that state no temperature, unless the stage or the client says otherwise", async () => {
+    const { temperature: _, ...body } = fresh();
+    expect(await twice(new Stage(), body)).toBe("bypass");
+    expect(await twice(new Stage({ cache: { enabled: true, ttl: 300, sampled: true } }), body)).toBe("hit");
+    const { temperature: __, ...other } = fresh();
+    const stage = new Stage();
+    await stage.chat(other, { "x-sluiceway-cache": "use" });
+    expect((await stage.chat(other, { "x-sluiceway-cache": "use" })).headers.get("x-sluiceway-cache")).toBe("hit");
+  });
+
+  it.each([
+    ["cache-control", "no-cache"],
+    ["cache-control", "max-age=0, no-store"],
+    ["x-sluiceway-cache", "bypass"],
+  ])("is passed by on the header %s: %s", async (name, value) => {
+    const stage = new Stage();
+    const body = fresh();
+    await stage.chat(body);
+    expect((await stage.chat(body, { [name]: value })).headers.get("x-sluiceway-cache")).toBe("bypass");
+    expect(stage.ai.runs).toHaveLength(2);
+  });
+
+  const toolCall = { id: "c", type: "function", function: { name: "f", arguments: "{}" } };
+  const whole = (message: object, finish_reason: string) => () =>
+    Response.json({ choices: [{ index: 0, message, finish_reason }] });
+  it.each([
+    ["an error", refuse(500, 3043, "oops"), false],
+    ["an answer that was cut by its cap", whole({ content: "abc" }, "length"), false],
+    ["an answer that calls tools", whole({ content: null, tool_calls: [toolCall] }, "tool_calls"), false],
+    ["tools called under another name", whole({ content: "x", tool_calls: [toolCall] }, "stop"), false],
+    ["an empty answer", whole({ content: "" }, "stop"), false],
+    ["a stream that stops half-way", () => sse([delta("half")]), true],
+    [
+      "a stream that breaks",
+      () => streamOf([new TextEncoder().encode(`data: ${delta("half")}\n\n`)], new Error("reset")),
+      true,
+    ],
+  ])("never keeps %s", async (_, reply, stream) => {
+    const stage = new Stage();
+    stage.ai.replyWith(reply as Parameters<FakeAi["replyWith"]>[0]);
+    expect(await twice(stage, fresh({ stream }))).toBe("miss");
+    expect(stage.ai.runs).toHaveLength(2);
+  });
+
+  it.each([0, 1, 10, 59, 60])("gw_06 answers with a life of %d seconds, and never from an older entry", async (ttl) => {
+    const stage = new Stage({ cache: { enabled: true, ttl } });
+    const body = fresh();
+    expect((await stage.chat(body)).status).toBe(200);
+    const soon = await stage.chat(body);
+    expect([soon.status, soon.headers.get("x-sluiceway-cache")]).toEqual([200, ttl === 0 ? "bypass" : "hit"]);
+    stage.ahead = (ttl + 1) * 1000;
+    expect((await stage.chat(body)).headers.get("x-sluiceway-cache")).toBe(ttl === 0 ? "bypass" : "miss");
+  });
+
+  it.each([
+    ["fails", () => Promise.reject(new Error("KV PUT failed: 429"))],
+    [
+      "throws",
+      () => {
+        throw new Error("no such namespace");
+      },
+    ],
+    ["hangs", () => new Promise(() => {})],
+    ["holds rubbish", async () => ({ format: 1, expires: Number.MAX_SAFE_INTEGER, answer: { choices: [] } })],
+  ])("gw_06 is a miss, never an error, when KV %s", async (_, get) => {
+    const store = { get, put: () => Promise.reject(new Error("KV PUT failed: 429")) } as unknown as KVNamespace;
+    const stage = new Stage({}, { CACHE: store });
+    const response = await stage.chat(fresh());
+    expect([response.status, response.headers.get("x-sluiceway-cache")]).toEqual([200, "miss"]);
+  });
+
+  it("doesn't keep an answer too large to be worth it", async () => {
+    const stage = new Stage();
+    stage.ai.replyWith(answerWith("x".repeat(1_100_000)));
+    expect(await twice(stage, fresh())).toBe("miss");
+  });
+
+  it("gives its entries a life that KV accepts", async () => {
+    await new Stage({ cache: { enabled: true, ttl: 1 } }).chat(fresh());
+    const { keys } = await CACHE.list({ prefix: "exact/r-0123456789ab/" });
+    expect(keys.length).toBeGreaterThan(0);
+    for (const { expiration } of keys) expect(expiration).toBeGreaterThan(Date.now() / 1000 + 50);
+  });
+
+  it("is out of the way on a stage that has it off", async () => {
+    expect(await twice(new Stage({ cache: { enabled: false, ttl: 300 } }), fresh())).toBe("bypass");
+  });
+});
