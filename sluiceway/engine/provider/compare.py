@@ -24,6 +24,10 @@ class Rules:
     """What the API doesn't give back; state keeps what was sent."""
     given_once: frozenset[str] = frozenset()
     """What the server keeps when the program stops giving it: leaving it out is no change."""
+    defaults: Mapping[str, Value] = field(default_factory=dict)
+    """What a property is set back to when it is left out: leaving out that very value is no change."""
+    server: frozenset[str] = frozenset()
+    """Keys inside inputs that only the server sets; a program that was read from reality lacks them."""
     silent: frozenset[str] = frozenset()
     """What is never compared, since another property stands for it."""
     canonical: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
@@ -101,12 +105,21 @@ def lost(before: Value, wanted: Value, rules: Rules, name: str = "") -> bool:
     if isinstance(wanted, Unknown) or empty(before) or (name in rules.silent | rules.given_once and empty(wanted)):
         return False
     if empty(wanted):
-        return True
+        return name not in rules.defaults or not covers(before, rules.defaults[name], rules, name)
     if isinstance(before, dict) and isinstance(wanted, dict):
         return any(lost(item, wanted.get(key), rules, key) for key, item in before.items())
     if isinstance(before, list) and isinstance(wanted, list) and name not in rules.sets:
         return any(lost(old, new, rules, name) for new, old in pairs(wanted, before, name, rules) if new is not None)
     return False
+
+
+def askable(value: Value, rules: Rules) -> Value:
+    """What a program could have asked for, of a value that was read."""
+    if isinstance(value, dict):
+        return {key: askable(item, rules) for key, item in value.items() if key not in rules.server}
+    if isinstance(value, list):
+        return [askable(item, rules) for item in value]
+    return value
 
 
 def settle(wanted: Value, actual: Value, rules: Rules, name: str = "") -> Value:

@@ -9,7 +9,7 @@ from typing import NoReturn
 from pulumi.provider.experimental import provider as api
 
 from sluiceway.engine.provider import values
-from sluiceway.engine.provider.compare import covers, empty, lost, settle
+from sluiceway.engine.provider.compare import askable, covers, empty, lost, settle
 from sluiceway.engine.provider.faults import ApiFault, InputFault, redact
 from sluiceway.engine.provider.row import Row
 from sluiceway.engine.provider.transport import Client
@@ -125,7 +125,7 @@ class TableProvider(api.Provider):
             return api.ReadResponse()
         facts = {**parts, **row.quirks.facts(row, result, known)}
         fresh = self._state(row, {**state, **parts}, facts)
-        seen = {name: fresh[name] for name in row.inputs if fresh.get(name) is not None}
+        seen = {name: askable(fresh[name], row.rules) for name in row.inputs if fresh.get(name) is not None}
         if not importing:
             seen = _inputs_now(row, inputs, values.reveal(seen))
         return api.ReadResponse(self._ident(row, fresh, result), values.encode_map(fresh), values.encode_map(seen))

@@ -186,7 +186,9 @@ class FakeCloudflare:
         if any("boom" in binding.get("text", "") for binding in body.get("bindings", [])):
             return _no(400, 10021, f"Uncaught Error: {body['bindings'][0].get('text')} at index.js:1")
         number = len(versions) + 1
-        tag = (body.get("migrations") or {}).get("new_tag") or (versions and list(versions.values())[-1]["migration_tag"])
+        tag = (body.get("migrations") or {}).get("new_tag") or (
+            versions and list(versions.values())[-1]["migration_tag"]
+        )
         version = {
             **{key: item for key, item in body.items() if key != "migrations"},
             "bindings": sorted(body.get("bindings", []), key=lambda item: (item["type"], item["name"])),

@@ -82,6 +82,9 @@ AI_GATEWAY = Row(
     replaces=frozenset({"aiGatewayId"}),
     renames={"aiGatewayId": "id"},
     deep_renames={"aiGatewayProvider": "provider"},
-    rules=Rules(written_only=frozenset({"authorization"})),
+    rules=Rules(
+        written_only=frozenset({"authorization"}),
+        defaults={"workersAiBillingMode": "postpaid", "authentication": False, "logpush": False, "zdr": False},
+    ),
     quirks=_AiGateway(),
 )

@@ -153,6 +153,11 @@ RULESET = Row(
     computed=("lastUpdated", "version"),
     parts=("scope", "scopeId", "id"),
     replaces=frozenset({"kind", "phase"}),
-    rules=Rules(sets=frozenset({"characteristics"}), given_once=frozenset({"description"})),
+    rules=Rules(
+        sets=frozenset({"characteristics"}),
+        given_once=frozenset({"description"}),
+        defaults={"enabled": True, "requestsToOrigin": False},
+        server=frozenset({"id", "version", "lastUpdated"}),
+    ),
     quirks=_Ruleset(),
 )

@@ -187,6 +187,10 @@ CRON = Row(
     ident="scriptName",
     parts=("accountId", "scriptName"),
     replaces=frozenset({"scriptName"}),
-    rules=Rules(keyed={"schedules": "cron"}, canonical={"cron": _same_cron}),
+    rules=Rules(
+        keyed={"schedules": "cron"},
+        canonical={"cron": _same_cron},
+        server=frozenset({"createdOn", "modifiedOn"}),
+    ),
     quirks=_Cron(),
 )

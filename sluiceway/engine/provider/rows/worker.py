@@ -9,6 +9,7 @@ from sluiceway.engine.provider.transport import Client, Request
 from sluiceway.engine.provider.values import Props, Unknown, Value
 
 _WORKERS = "/accounts/{accountId}/workers/workers"
+_NO_TRACES = {"enabled": False, "head_sampling_rate": 1, "persist": True}
 
 
 class _Worker(Quirks):
@@ -16,26 +17,18 @@ class _Worker(Quirks):
 
     def body(self, row: Row, props: Props) -> Value:
         asked = super().body(row, {name: item for name, item in props.items() if name != "force"})
-        observability = asked.get("observability") or {}
+        observability, subdomain = asked.get("observability") or {}, asked.get("subdomain") or {}
         return {
             **asked,
             "logpush": asked.get("logpush", False),
             "tags": asked.get("tags", []),
             "tail_consumers": asked.get("tail_consumers", []),
-            "subdomain": {
-                "enabled": (asked.get("subdomain") or {}).get("enabled", False),
-                "previews_enabled": (asked.get("subdomain") or {}).get("previews_enabled", False),
-            },
+            "subdomain": {name: bool(subdomain.get(name)) for name in ("enabled", "previews_enabled")},
             "observability": {
                 "enabled": False,
                 "head_sampling_rate": 1,
                 **observability,
-                "traces": {
-                    "enabled": False,
-                    "head_sampling_rate": 1,
-                    "persist": True,
-                    **(observability.get("traces") or {}),
-                },
+                "traces": {**_NO_TRACES, **(observability.get("traces") or {})},
             },
         }
 
@@ -58,6 +51,13 @@ WORKER = Row(
         keyed={"tailConsumers": "name"},
         sets=frozenset({"tags"}),
         written_only=frozenset({"force"}),
+        defaults={
+            "logpush": False,
+            "observability": {"enabled": False, "headSamplingRate": 1},
+            "subdomain": {"enabled": False},
+            "previewsEnabled": False,
+        },
+        server=frozenset({"url", "previewUrlSuffix"}),
     ),
     quirks=_Worker(),
 )
