@@ -31,5 +31,5 @@ def main() -> None:
 try:
     main()
 except SluicewayError as fault:
-    # The engine prints a RunError as it is, and anything else as a traceback.
-    raise pulumi.RunError(fault.render()) from None
+    # The engine prints a RunError as it is behind "error: ", and anything else as a traceback.
+    raise pulumi.RunError(fault.render().removeprefix("error: ")) from None

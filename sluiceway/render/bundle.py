@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 import platform
 import re
 import subprocess
@@ -74,7 +75,7 @@ def find_esbuild(node_modules: Path) -> Path:
     binary = folder / ("esbuild.exe" if system == "win32" else "bin/esbuild")
     if not binary.is_file():
         raise UserError("esbuild is not installed", path=str(folder), hint="run `make setup` (or `npm ci`) first")
-    return binary.resolve()
+    return binary.absolute()
 
 
 def bundle(entry: Path, out_dir: Path, node_modules: Path) -> Bundle:
@@ -83,13 +84,13 @@ def bundle(entry: Path, out_dir: Path, node_modules: Path) -> Bundle:
     Raises SluicewayError with esbuild's own words for code that can't be bundled, and for a
     bundle that is larger than Cloudflare takes.
     """
-    entry, out_dir = entry.resolve(), out_dir.resolve()
+    entry, out_dir = entry.absolute(), out_dir.absolute()
     binary = find_esbuild(node_modules)
     out_dir.parent.mkdir(parents=True, exist_ok=True)
     # Beside out_dir, hence at its depth: the paths in the source map hold after the move.
     with tempfile.TemporaryDirectory(prefix=f".{out_dir.name}-", dir=out_dir.parent) as scratch:
         output = Path(scratch) / MAIN_MODULE
-        _run(binary, entry, output)
+        _run(binary, entry, output, node_modules.absolute().parent)
         code = output.read_bytes()
         source_map = output.with_name(f"{MAIN_MODULE}.map").read_bytes()
     size = gzip_size(code)
@@ -114,7 +115,7 @@ def check_size(gzip_bytes: int, limit: int = PAID_LIMIT) -> None:
         )
 
 
-def _run(binary: Path, entry: Path, output: Path) -> None:
+def _run(binary: Path, entry: Path, output: Path, root: Path) -> None:
     command = [str(binary), f"./{entry.name}", f"--outfile={output}", *_FLAGS]
     done = subprocess.run(
         command, cwd=entry.parent, env={}, capture_output=True, text=True, encoding="utf-8", check=False, timeout=120
@@ -122,4 +123,6 @@ def _run(binary: Path, entry: Path, output: Path) -> None:
     if done.returncode != 0:
         fault = done.stderr.strip()
         place = re.search(r"^\s+(\S+:\d+:\d+):$", fault, re.MULTILINE)
-        raise SluicewayError(f"the Worker can't be bundled\n{fault}", path=place.group(1) if place else entry.name)
+        # esbuild counts from the entry's folder, people from the checkout.
+        path = os.path.relpath(entry.parent / (place.group(1) if place else entry.name), root)
+        raise SluicewayError(f"the Worker can't be bundled\n{fault}", path=Path(path).as_posix())

@@ -56,6 +56,7 @@ class Templates:
     """The templates of one folder."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder.name
         self._environment = Environment(
             loader=_FolderLoader(folder),
             undefined=StrictUndefined,
@@ -73,15 +74,16 @@ class Templates:
         Raises SluicewayError for a name outside the folder, a variable that is missing or is a
         Pulumi Output, and a value printed without a literal filter.
         """
-        refuse_outputs(variables, name)
+        shown = f"{self._folder}/{name}"
+        refuse_outputs(variables, shown)
         try:
             self._check(name)
             text = self._environment.get_template(name).render(variables)
         except TemplateNotFound as fault:
-            raise SluicewayError("no such template in the templates folder", path=name) from fault
+            raise SluicewayError("no such template in the templates folder", path=shown) from fault
         except (UndefinedError, TemplateSyntaxError) as fault:
-            raise SluicewayError(f"{fault.message}", path=name) from fault
-        refuse_spellings(text, name)
+            raise SluicewayError(f"{fault.message}", path=shown) from fault
+        refuse_spellings(text, shown)
         return text
 
     def _check(self, name: str) -> None:
@@ -90,13 +92,15 @@ class Templates:
         source = loader.get_source(self._environment, name)[0]
         tree = self._environment.parse(source, name)
         for refused in tree.find_all(_REFUSED):
-            raise SluicewayError(f"{type(refused).__name__} is not for templates here", path=f"{name}:{refused.lineno}")
+            raise SluicewayError(
+                f"{type(refused).__name__} is not for templates here", path=f"{self._folder}/{name}:{refused.lineno}"
+            )
         for output in tree.find_all(nodes.Output):
             for node in output.nodes:
                 if not isinstance(node, nodes.TemplateData) and not _makes_literal(node):
                     raise SluicewayError(
                         f"{_name_of(node)!r} is printed without a filter",
-                        path=f"{name}:{node.lineno}",
+                        path=f"{self._folder}/{name}:{node.lineno}",
                         hint=f"end it with one of: {', '.join(f'| {f}' for f in LITERAL_FILTERS)}",
                     )
 

@@ -47,7 +47,7 @@ def test_values_are_printed_through_a_filter(folder: Path) -> None:
 def test_a_value_without_a_literal_filter_is_refused_with_its_line(folder: Path, text: str) -> None:
     with pytest.raises(SluicewayError, match="without a filter") as caught:
         render(folder, f"first line\n{text}", kv={"id": "1"})
-    assert caught.value.path == "t.j2:2"
+    assert caught.value.path == "templates/t.j2:2"
 
 
 def test_the_refused_value_is_named(folder: Path) -> None:
