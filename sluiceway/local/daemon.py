@@ -72,6 +72,8 @@ def _run(options: argparse.Namespace, data: Path, reporter: Reporter) -> None:
     lines = RotatingLines(data / "logs" / "control.log")
     logging.basicConfig(level=logging.INFO, handlers=[LinesHandler(lines)], force=True)
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    # Each call of env.AI begins with a WebSocket that is refused on purpose; uvicorn warns of every one.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     ports = Ports(front=options.front_port, api=options.api_port)
     asyncio.run(serve(data=data, ports=ports, node=Path(options.node), reporter=reporter, ai_url=options.ai_url))
 

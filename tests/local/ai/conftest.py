@@ -58,7 +58,8 @@ class QuietServer(uvicorn.Server):
 
 
 @contextmanager
-def serving(engine: Engine, **settings: object) -> Iterator[Served]:
+def serving(engine: Engine, client: httpx.AsyncClient | None = None) -> Iterator[Served]:
+    """``client`` is the engine's own and is closed in the loop that used it."""
     listener = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     lines: list[str] = []
@@ -70,17 +71,22 @@ def serving(engine: Engine, **settings: object) -> Iterator[Served]:
         calls=CallLog(),
         sink=EventSink(lines.append),
         base_url=url,
-        **settings,  # type: ignore[arg-type]
     )
     config = uvicorn.Config(
         Starlette(routes=app.routes(stage)), lifespan="off", log_config=None, timeout_graceful_shutdown=1
     )
     server = QuietServer(config)
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])))
+
+    async def serve() -> None:
+        await server.serve(sockets=[listener])
+        if client:
+            await client.aclose()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
     thread.start()
     try:
-        with httpx.Client(headers={"authorization": f"Bearer {TOKEN}"}, timeout=20) as client:
-            yield Served(stage, url, client, lines)
+        with httpx.Client(headers={"authorization": f"Bearer {TOKEN}"}, timeout=20) as caller:
+            yield Served(stage, url, caller, lines)
     finally:
         server.should_exit = True
         thread.join()

@@ -1,0 +1,106 @@
+"""Streams on the wire: chunk by chunk, cut off where asked, and ended when the caller leaves."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+
+import httpx
+import pytest
+from openai import OpenAI, RateLimitError
+
+from tests.local.ai.conftest import GLM, KIMI, TOKEN, Served
+from tests.local.ai.test_chat import user
+
+
+def until(condition: Callable[[], bool], within: float = 2.0) -> bool:
+    deadline = time.monotonic() + within
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return condition()
+
+
+def test_each_token_is_flushed_when_it_is_made(served: Served) -> None:
+    body = {"messages": user("#delay 100 #count 8"), "stream": True}
+    times: list[float] = []
+    with served.client.stream("POST", f"{served.ai}/run/{GLM}", json=body) as response:
+        for line in response.iter_lines():
+            if '"content":"' in line:
+                times.append(time.monotonic())
+    assert times[-1] - times[1] > 0.5
+    assert max(later - earlier for earlier, later in itertools.pairwise(times[1:])) < 0.45
+
+
+def stopped(served: Served) -> int:
+    """How many tokens were made until the one call was cancelled; fails if it goes on."""
+    (call,) = served.stage.calls.recent()
+    assert until(lambda: call.cancelled)
+    sent = call.tokens_sent
+    time.sleep(0.3)
+    assert call.tokens_sent == sent
+    return sent
+
+
+def test_gw_17_generation_stops_when_the_caller_of_a_stream_leaves(served: Served) -> None:
+    served.stage.calls.clear()
+    body = {"messages": user("#delay 50 #count 200"), "stream": True}
+    with served.client.stream("POST", f"{served.ai}/run/{GLM}", json=body) as response:
+        lines = response.iter_lines()
+        for _ in range(10):
+            next(lines)
+    assert 3 <= stopped(served) < 20
+
+
+def test_gw_17_generation_stops_when_the_caller_leaves_before_the_first_token(served: Served) -> None:
+    served.stage.calls.clear()
+    body = {"messages": user("#wait 30000 #count 5"), "stream": True}
+    with pytest.raises(httpx.ReadTimeout):
+        served.client.post(f"{served.ai}/run/{GLM}", json=body, timeout=0.3)
+    assert stopped(served) == 0
+
+
+def test_gw_17_generation_stops_when_the_caller_of_a_whole_answer_leaves(served: Served) -> None:
+    served.stage.calls.clear()
+    with pytest.raises(httpx.ReadTimeout):
+        served.client.post(f"{served.ai}/run/{GLM}", json={"messages": user("#delay 50 #count 200")}, timeout=0.4)
+    (call,) = served.stage.calls.recent()
+    assert until(lambda: call.cancelled)
+    assert 1 <= call.tokens_sent < 20
+
+
+def test_gw_03_a_stream_that_is_cut_ends_without_its_last_words(served: Served) -> None:
+    served.stage.calls.clear()
+    got = b""
+    with (
+        pytest.raises(httpx.RemoteProtocolError),
+        served.client.stream(
+            "POST", f"{served.ai}/run/{GLM}", json={"messages": user("#cut 3 #count 50"), "stream": True}
+        ) as response,
+    ):
+        assert response.status_code == 200
+        for chunk in response.iter_bytes():
+            got += chunk
+    assert got.count(b'"content":" ') == 2  # " 2" and " 3"; "1" has no space
+    assert b"[DONE]" not in got
+    assert b'finish_reason":"stop' not in got
+    assert served.stage.calls.recent()[0].status == "error"
+
+
+def test_the_openai_client_gets_the_same_answer_streamed_and_not(served: Served) -> None:
+    with OpenAI(api_key=TOKEN, base_url=f"{served.ai}/v1", max_retries=0) as client:
+        asked = {"model": KIMI, "messages": user("say something in 中文"), "seed": 4, "max_tokens": 500}
+        whole = client.chat.completions.create(**asked)  # type: ignore[call-overload]
+        stream = client.chat.completions.create(  # type: ignore[call-overload]
+            **asked, stream=True, stream_options={"include_usage": True}
+        )
+        found = list(stream)
+        text = "".join(choice.delta.content or "" for chunk in found for choice in chunk.choices)
+        assert text == whole.choices[0].message.content
+        assert found[-1].usage == whole.usage
+        vector = client.embeddings.create(model="@cf/baai/bge-m3", input="hello").data[0].embedding
+        assert len(vector) == 1024
+        with pytest.raises(RateLimitError):
+            client.chat.completions.create(model=GLM, messages=[{"role": "user", "content": "#error 3040"}])
