@@ -1,0 +1,48 @@
+"""Checkouts for the end-to-end tests: one that is up, shared; and fresh ones for what breaks things."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.checkout import Checkout, Done, make_checkout
+
+
+@dataclass(frozen=True)
+class Served:
+    """A checkout whose local stage is up: what ``up`` printed, where it answers, with which key."""
+
+    checkout: Checkout
+    up: Done
+    url: str
+    key: str
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    checkout = make_checkout(tmp_path_factory.mktemp("served"))
+    try:
+        up = checkout.sluiceway("up", "local")
+        assert up.code == 0, up.err
+        url = checkout.sluiceway("output", "local", "url").out.strip()
+        yield Served(checkout, up, url, (checkout.root / ".sluiceway/local/api-key").read_text().strip())
+    finally:
+        checkout.sluiceway("local", "stop")
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Callable[[], Checkout]]:
+    """Makes checkouts whose local stages are stopped when the test ends."""
+    made: list[Checkout] = []
+
+    def make() -> Checkout:
+        checkout = make_checkout(tmp_path / f"checkout{len(made)}")
+        made.append(checkout)
+        return checkout
+
+    yield make
+    for checkout in made:
+        checkout.sluiceway("local", "stop")

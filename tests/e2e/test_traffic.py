@@ -1,0 +1,86 @@
+"""What an application developer meets: the OpenAI SDK against the stage that `up` made."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import httpx
+import openai
+import pytest
+
+from sluiceway.domain.split import Split, choose, point
+from tests.e2e.conftest import Served
+
+REQUESTS = 10_000
+CONNECTIONS = 16
+QUESTION = [{"role": "user", "content": "How do sluices work? 水闸是怎么工作的?"}]
+
+
+@pytest.fixture
+def client(served: Served) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{served.url}/v1", api_key=served.key, max_retries=0)
+
+
+def test_the_openai_client_gets_the_same_answer_streamed_and_not(client: openai.OpenAI) -> None:
+    with client:
+        for user in ("ada", "lin", "王"):
+            whole = client.chat.completions.create(model="chat", messages=QUESTION, user=user, temperature=0)  # type: ignore[arg-type]
+            stream = client.chat.completions.create(
+                model="chat", messages=QUESTION, user=user, temperature=0, stream=True,  # type: ignore[arg-type]
+                stream_options={"include_usage": True}, extra_headers={"x-sluiceway-cache": "bypass"},
+            )  # fmt: skip
+            chunks = list(stream)
+            text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+            assert text == whole.choices[0].message.content
+            assert len(text) > 40
+            assert len(chunks) > 5, "it came in pieces"
+            assert chunks[-1].usage == whole.usage
+
+
+def test_models_are_listed_in_openais_shape(client: openai.OpenAI) -> None:
+    with client:
+        assert {"chat", "chat@1", "chat@2"} <= {model.id for model in client.models.list()}
+
+
+async def ask(client: httpx.AsyncClient, users: asyncio.Queue[str], seen: dict[str, set[str]]) -> None:
+    while not users.empty():
+        user = users.get_nowait()
+        body = {"model": "chat", "messages": [{"role": "user", "content": "hi"}], "user": user, "temperature": 0}
+        answer = await client.post("/v1/chat/completions", json=body)
+        assert answer.status_code == 200, answer.text
+        seen.setdefault(user, set()).add(answer.headers["x-sluiceway-model"])
+
+
+async def send(served: Served, users: list[str]) -> dict[str, set[str]]:
+    queue: asyncio.Queue[str] = asyncio.Queue()
+    for user in users:
+        queue.put_nowait(user)
+    seen: dict[str, set[str]] = {}
+    headers = {"authorization": f"Bearer {served.key}"}
+    async with httpx.AsyncClient(base_url=served.url, headers=headers, timeout=60) as client:
+        await asyncio.gather(*(ask(client, queue, seen) for _ in range(CONNECTIONS)))
+    return seen
+
+
+def test_ten_thousand_users_split_90_to_10_and_each_stays_where_it_was(served: Served) -> None:
+    users = [f"user-{number}" for number in range(REQUESTS)]
+    seen = asyncio.run(send(served, users))
+    assert len(seen) == REQUESTS
+    assert all(len(models) == 1 for models in seen.values())
+    share = Counter(next(iter(models)) for models in seen.values())
+    assert set(share) == {"chat@1", "chat@2"}
+    assert abs(share["chat@2"] / REQUESTS - 0.10) < 0.01, share
+    # Sticky: the same users again, in another order, land on the same version, the one that Python computes too.
+    again = asyncio.run(send(served, users[::-25]))
+    split = Split(((1, 90), (2, 10)))
+    for user, models in again.items():
+        assert models == seen[user] == {f"chat@{choose(split, point('chat', user))}"}
+
+
+def test_a_wrong_key_is_refused_in_openais_shape(served: Served) -> None:
+    with (
+        openai.OpenAI(base_url=f"{served.url}/v1", api_key="slw-wrong", max_retries=0) as client,
+        pytest.raises(openai.AuthenticationError),
+    ):
+        client.chat.completions.create(model="chat", messages=QUESTION)  # type: ignore[arg-type]
