@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
-import onnxruntime
+import onnxruntime  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from models.recipes.intent.graph import INPUT, OUTPUT

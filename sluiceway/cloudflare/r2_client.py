@@ -1,0 +1,95 @@
+"""The S3 client for R2: built from what it is given, and from nothing that the user keeps for AWS."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.config import Config
+from botocore.configprovider import BOTOCORE_DEFAUT_SESSION_VARIABLES, ConfigValueStore, ConstantProvider
+from botocore.session import Session
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
+
+ENDPOINT_VARIABLE: Final = "SLUICEWAY_R2_ENDPOINT"
+_LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """An S3 key pair. The secret is left out of its repr."""
+
+    access_key_id: str
+    secret_access_key: str = field(repr=False)
+
+
+def credentials(token: str, token_id: str) -> Credentials:
+    """The key pair that Cloudflare derives from an API token: its id, and the sha256 of its value."""
+    return Credentials(token_id, sha256(token.encode()).hexdigest())
+
+
+def local_token_id(token: str) -> str:
+    """The id of the local stage's token: 32 hex digits."""
+    return sha256(f"id:{token}".encode()).hexdigest()[:32]
+
+
+def endpoint(account_id: str, jurisdiction: str = "default") -> str:
+    """Where a bucket's S3 API is. A jurisdiction has a host of its own; SLUICEWAY_R2_ENDPOINT comes before all."""
+    given = os.environ.get(ENDPOINT_VARIABLE)
+    if given:
+        return given
+    place = "" if jurisdiction == "default" else f".{jurisdiction}"
+    return f"https://{account_id}{place}.r2.cloudflarestorage.com"
+
+
+def bucket_at_endpoint(bucket: str, jurisdiction: str = "default") -> str:
+    """The bucket's name in S3 calls: one endpoint serves all jurisdictions of the local stage, by a prefix."""
+    if jurisdiction != "default" and os.environ.get(ENDPOINT_VARIABLE):
+        return f"{jurisdiction}_{bucket}"
+    return bucket
+
+
+def client(endpoint: str, access_key_id: str, secret: str, *, attempts: int = 5) -> S3Client:
+    """A client for one endpoint, alike on every machine.
+
+    R2 refuses the checksums that boto3 adds by default, and reads their trailers as a bad signature,
+    so they are off whatever AWS_* variables or profiles say. SSL_CERT_FILE names the certificates to trust.
+    """
+    loopback = urlsplit(endpoint).hostname in _LOOPBACK
+    return boto3.session.Session(botocore_session=_session()).client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name="auto",
+        aws_access_key_id=access_key_id,
+        aws_secret_access_key=secret,
+        verify=os.environ.get("SSL_CERT_FILE") or None,
+        config=Config(
+            signature_version="s3v4",
+            s3={"addressing_style": "path"},
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+            retries={"mode": "standard", "total_max_attempts": attempts},
+            connect_timeout=10,
+            read_timeout=60,
+            # A proxy is for the world outside: it can't reach this machine's loopback.
+            proxies={} if loopback else None,
+        ),
+    )
+
+
+def _session() -> Session:
+    """A session in which every setting has botocore's own default: no variable and no file is looked at."""
+    session = Session()
+    fixed = {name: ConstantProvider(entry[2]) for name, entry in BOTOCORE_DEFAUT_SESSION_VARIABLES.items()}
+    fixed |= {name: ConstantProvider(os.devnull) for name in ("config_file", "credentials_file")}
+    store = session.get_component("config_store")
+    assert isinstance(store, ConfigValueStore)
+    for name, provider in fixed.items():
+        store.set_config_provider(name, provider)
+    # Session variables that aren't in that table (s3, retries, proxies) come from the profile, which is now empty.
+    return session
