@@ -27,7 +27,7 @@ const NOT_PARAMETERS = new Set(["model", "messages", "user", "stream", "stream_o
 export function readParameters(body: JsonObject, maxTokens: number): JsonObject {
   const parameters: JsonObject = {};
   for (const [name, value] of Object.entries(body)) {
-    if (value === null || NOT_PARAMETERS.has(name)) continue;
+    if (value === null || value === undefined || NOT_PARAMETERS.has(name)) continue;
     const range = RANGES[name];
     if (range !== undefined) checkNumber(name, value, range);
     parameters[name] = value;

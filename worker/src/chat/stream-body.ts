@@ -1,5 +1,4 @@
-import type { Piece } from "../backends/backend.ts";
-import { asApiError } from "../errors.ts";
+import { ApiError, asApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { Collector } from "./collect.ts";
 import type { ServedStream } from "./serve.ts";
@@ -15,6 +14,16 @@ export function streamResponse(c: GatewayContext, served: ServedStream, includeU
   const ended = Promise.withResolvers<void>();
   record.streamed = true;
   record.ended = ended.promise;
+  const leave = async (reason: unknown) => {
+    // Who leaves after the last piece has had the whole answer.
+    if (record.usage === null) record.errorCode ??= "client_disconnected";
+    served.abort.abort(reason);
+    await events.return().catch(() => {});
+    ended.resolve();
+  };
+  // The runtime tells of a client that left by the request's signal, by cancelling the body, or by both.
+  const { signal } = served.abort;
+  signal.addEventListener("abort", () => void (clientLeft(signal) && leave(signal.reason)));
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
@@ -28,12 +37,7 @@ export function streamResponse(c: GatewayContext, served: ServedStream, includeU
         record.bytesOut += bytes.byteLength;
         controller.enqueue(bytes);
       },
-      async cancel(reason) {
-        record.errorCode ??= "client_disconnected";
-        served.abort.abort(reason);
-        await events.return().catch(() => {});
-        ended.resolve();
-      },
+      cancel: leave,
     },
     // Nothing is read ahead of the client, so that its leaving is felt by the backend.
     { highWaterMark: 0 },
@@ -60,7 +64,7 @@ async function* eventsOf(
     for await (const piece of served.pieces) {
       record.ttftMs ??= gateway.ambient.now() - record.startedAt;
       collector.add(piece);
-      const chunk = writer.chunk(piece as Piece);
+      const chunk = writer.chunk(piece);
       if (chunk !== null) yield event(chunk);
     }
     const usage = served.settle(collector, true);
@@ -68,13 +72,19 @@ async function* eventsOf(
     if (includeUsage) yield event(writer.usageChunk(usage));
     yield DONE;
   } catch (error) {
+    if (clientLeft(served.abort.signal)) return;
     const fault = asApiError(error);
-    record.errorCode = served.abort.signal.aborted && record.errorCode !== null ? record.errorCode : fault.code;
+    record.errorCode = fault.code;
     yield event(fault.body(record.id));
   } finally {
     // Also when the client left: what was streamed has its price.
     if (!settled) served.settle(collector, false);
   }
+}
+
+/** A deadline aborts with the error that the client is told; a client that left aborts with anything else. */
+function clientLeft(signal: AbortSignal): boolean {
+  return signal.aborted && !(signal.reason instanceof ApiError);
 }
 
 function event(value: unknown): string {

@@ -200,8 +200,8 @@ describe("POST /v1/chat/completions", () => {
   });
 
   it("wr_08 brings a prompt to the model byte for byte, whatever is in it", async () => {
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: text that must stay as it is
     const nasty =
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: text that must stay as it is
       'He said "hi" `id` ${env.API_KEY} {{ 7*7 }} {% raw %} </script> \u2028 \u0000 \r\n 北京🦊 and a final backslash \\';
     const models = {
       chat: {

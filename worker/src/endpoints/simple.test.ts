@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { errorOf, Stage } from "../../test/support/stage.ts";
+
+const post = (stage: Stage, body: unknown) => stage.ask({ path: "/", body });
+
+describe("POST /", () => {
+  it("answers a prompt with a text", async () => {
+    const stage = new Stage();
+    const response = await post(stage, { prompt: "Hi", max_tokens: 50, temperature: 0.2 });
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ response: { text: "Hello from the model." } });
+    const { messages, max_tokens, temperature } = stage.ai.lastRun.inputs;
+    expect(messages).toContainEqual({ role: "user", content: "Hi" });
+    expect({ max_tokens, temperature }).toEqual({ max_tokens: 50, temperature: 0.2 });
+  });
+
+  it("goes to the default model, by the split, and says which version it was", async () => {
+    const { headers } = await post(new Stage(), { prompt: "Hi", user: "u" });
+    expect(headers.get("x-sluiceway-model")).toMatch(/^chat@[12]$/);
+    expect(headers.get("x-sluiceway-variant")).toMatch(/^(stable|candidate)$/);
+  });
+
+  it("takes the name of a model", async () => {
+    expect((await post(new Stage(), { prompt: "Hi", model: "chat@2" })).headers.get("x-sluiceway-model")).toBe(
+      "chat@2",
+    );
+  });
+
+  it.each([
+    [{}, "prompt"],
+    [{ prompt: 5 }, "prompt"],
+    [{ prompt: "  \n" }, "prompt"],
+    [{ prompt: "Hi", max_tokens: 0 }, "max_tokens"],
+    [{ prompt: "Hi", temperature: 3 }, "temperature"],
+    [{ prompt: "Hi", user: {} }, "user"],
+    [{ prompt: "Hi", model: 5 }, "model"],
+    ["{", null],
+    ["[]", null],
+    ["", null],
+  ])("answers 400 to %j with a reason that names the field", async (body, param) => {
+    const response = await post(new Stage(), body);
+    expect(response.status).toBe(400);
+    const error = await errorOf(response);
+    expect(error).toMatchObject({ type: "invalid_request_error", code: "invalid_request", param });
+    expect(error.message.length).toBeGreaterThan(15);
+  });
+
+  it.each(["GET", "PUT", "DELETE", "PATCH", "HEAD"])("answers 405 to %s and says what it takes", async (method) => {
+    const response = await new Stage().ask({ path: "/", method });
+    expect([response.status, response.headers.get("allow")]).toEqual([405, "POST, OPTIONS"]);
+  });
+
+  it("says so when the stage has no chat model", async () => {
+    const models = { intent: { task: "classify", versions: { "1": { backend: "onnx" } }, split: [[1, 100]] } };
+    const response = await post(new Stage({ models }), { prompt: "Hi" });
+    expect([response.status, (await errorOf(response)).code]).toEqual([404, "model_not_found"]);
+  });
+});
