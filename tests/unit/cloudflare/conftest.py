@@ -13,16 +13,30 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
 
-@pytest.fixture
-def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeS3]:
-    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+@pytest.fixture(scope="session")
+def server() -> Iterator[FakeS3]:
     with serve() as state:
         yield state
 
 
 @pytest.fixture
-def client(s3: FakeS3) -> S3Client:
-    return r2.client(s3.url, "key-id", "secret-of-the-key")
+def s3(server: FakeS3, monkeypatch: pytest.MonkeyPatch) -> FakeS3:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    server.reset()
+    return server
+
+
+@pytest.fixture(scope="session")
+def shared_client(server: FakeS3) -> S3Client:
+    # Made once: botocore reads megabytes of descriptions for each client.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+        return r2.client(server.url, "key-id", "secret-of-the-key")
+
+
+@pytest.fixture
+def client(s3: FakeS3, shared_client: S3Client) -> S3Client:
+    return shared_client
 
 
 @pytest.fixture

@@ -51,6 +51,9 @@ class FakeS3:
     made: int = 0
     settled: threading.Event = field(default_factory=threading.Event)
 
+    def reset(self) -> None:
+        self.__init__(self.url)  # type: ignore[misc]
+
     def of(self, method: str) -> list[str]:
         return [path for seen, path, _ in self.requests if seen == method]
 
