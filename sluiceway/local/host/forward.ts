@@ -131,7 +131,8 @@ class Exchange {
     answer.on("error", () => this.#response.destroy());
     answer.on("aborted", () => this.#response.destroy());
     this.#response.writeHead(answer.statusCode ?? 502, answer.statusMessage, passedOn(answer));
-    this.#response.flushHeaders();
+    // A first chunk that came along goes out in the same packet; else the head must not wait for one.
+    setImmediate(() => this.#response.flushHeaders());
     answer.pipe(this.#response);
   }
 

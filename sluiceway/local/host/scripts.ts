@@ -17,7 +17,7 @@ function one(name: string): Script {
 const several = (...names: string[]): Script[] => names.map(one);
 
 export const SCRIPTS = {
-  router: several("router.ts", "edge.ts", "limit.ts", "expression.ts", "match.ts", "pick.ts", "table.ts"),
+  router: several("router.ts", "drain.ts", "edge.ts", "limit.ts", "expression.ts", "match.ts", "pick.ts", "table.ts"),
   admin: several("admin.ts"),
   tail: several("tail.ts"),
   analytics: several("analytics.ts"),

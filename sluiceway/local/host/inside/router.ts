@@ -1,6 +1,7 @@
 /** The edge in small: places each request on a version of a Worker. Runs in workerd, in front of every version. */
 
 import { WorkerEntrypoint } from "cloudflare:workers";
+import { drained } from "./drain.ts";
 import { edgeProperties, edgeRequest } from "./edge.ts";
 import { Limiter, limitResponse } from "./limit.ts";
 import { resolve, type Target } from "./match.ts";
@@ -40,7 +41,8 @@ async function versionOf(routes: RouterTable, target: Target & { kind: "worker" 
 
 async function dispatch(env: Env, version: string, request: Request): Promise<Response> {
   try {
-    return await (env[versionBinding(version)] as Fetcher).fetch(request);
+    const worker = env[versionBinding(version)] as Fetcher;
+    return await drained(request, (whole) => worker.fetch(whole));
   } catch (error) {
     // The tail has the exception with its stack; the client sees what Cloudflare shows.
     console.error(`uncaught in version ${version}: ${error instanceof Error ? (error.stack ?? error.message) : error}`);
