@@ -85,7 +85,8 @@ async def from_multipart(request: Request) -> Upload:
                 modules.append(Module(file_name, type_.split(";")[0].strip(), content))
     if metadata is None:
         raise errors.malformed("The metadata part of the upload is missing")
-    return checked(Upload(metadata, tuple(modules)))
+    # A multipart upload keeps secrets unless it says what to keep; the JSON API takes its list as the whole.
+    return checked(Upload({"keep_bindings": ["secret_text"], **metadata}, tuple(modules)))
 
 
 def from_json(body: Doc) -> Upload:

@@ -76,9 +76,8 @@ def copy(records: Records, call: Call, worker: Doc, changed: dict[str, str | Non
     _keep(records, call, worker, version, texts)
     worker["secret_edit"] = version["number"]
     state.save(records, call.config, worker)
-    deployment = deployments.create(
-        records, call.config, worker, [{"version_id": version["id"], "percentage": 100}], source="api"
-    )
+    shares = [{"version_id": version["id"], "percentage": 100}]
+    deployment = deployments.create(records, call.config, worker, shares, version["annotations"], source="api")
     return Outcome(worker, version, deployment)
 
 
@@ -137,7 +136,10 @@ def _record(records: Records, call: Call, order: Order, version: Doc, texts: dic
     _keep(records, call, worker, version, texts)
     deployment = None
     if order.deploy:
-        annotations = {k: v for k, v in version["annotations"].items() if k != "workers/alias"}
+        annotations = {
+            "workers/triggered_by": "upload",
+            **{key: text for key, text in version["annotations"].items() if key != "workers/alias"},
+        }
         shares = [{"version_id": version["id"], "percentage": 100}]
         deployment = deployments.create(records, call.config, worker, shares, annotations, source=order.source)
     return Outcome(worker, version, deployment)
