@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -25,7 +26,12 @@ Sleep = Callable[[float], Awaitable[None]]
 def loopback(url: str) -> bool:
     """Whether ``url`` can only reach this machine."""
     host = (urlsplit(url).hostname or "").lower()
-    return host in {"localhost", "::1"} or host.endswith(".localhost") or host.startswith("127.")
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Outcome:
 
     @property
     def steps(self) -> dict[str, int]:
-        found = re.findall(r"^    (?:[^\s\d]+ )?(\d+) (\w[\w ]*)$", self.text, re.MULTILINE)
+        found = re.findall(r"^    (?:[^\s\d]+ )?(\d+) ([a-z ]+?)(?:\. .*)?$", self.text, re.MULTILINE)
         return {what: int(count) for count, what in found}
 
 

@@ -40,6 +40,7 @@ class FakeCloudflare:
     faults: list[tuple[str, int, int, str]] = field(default_factory=list)
     tables: dict[str, dict[str, Json]] = field(default_factory=dict)
     dns: list[dict[str, str]] = field(default_factory=list)
+    token_id: str = "70c0ffee70c0ffee70c0ffee70c0ffee"
     numbers: Any = field(default_factory=lambda: itertools.count(1))
 
     def table(self, name: str) -> dict[str, Json]:
@@ -98,6 +99,8 @@ class FakeCloudflare:
             ("/zones/{z}/rulesets/phases/{phase}/entrypoint", ["GET"], self._entry_point),
             ("/zones/{z}/rulesets/{id}", _ALL, self._ruleset),
             ("/zones/{z}/dns_records", ["GET"], self._dns),
+            ("/user/tokens/verify", ["GET"], self._verify),
+            (f"{account}/tokens/verify", ["GET"], self._verify),
         ]
 
     def _crud(
@@ -247,6 +250,9 @@ class FakeCloudflare:
 
     async def _dns(self, request: Request) -> Response:
         return _ok([record for record in self.dns if record["name"] == request.query_params["name"]])
+
+    async def _verify(self, request: Request) -> Response:
+        return _ok({"id": self.token_id, "status": "active"})
 
     async def _bucket_new(self, request: Request) -> Response:
         body = await request.json()

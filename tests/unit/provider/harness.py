@@ -131,3 +131,8 @@ class Driver:
     def delete(self, made: Made) -> None:
         request = api.DeleteRequest(self.urn(made.kind, made.name), made.rid, values.encode_map(made.state), 0)
         asyncio.run(self.provider.delete(request))
+
+
+def body_of(fake: FakeCloudflare, call: str) -> Any:  # noqa: ANN401 - JSON
+    """The JSON body of the first ``METHOD path``."""
+    return next(body for method, path, body in fake.calls if f"{method} {path}" == call)

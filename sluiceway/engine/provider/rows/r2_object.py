@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from sluiceway.engine.provider.compare import Rules
 from sluiceway.engine.provider.faults import ApiFault, InputFault
@@ -17,7 +17,6 @@ from sluiceway.engine.provider.values import Props, Value
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
-T = TypeVar("T")
 S3Maker = Callable[[str, str, str, str], "S3Client"]
 """(account id, jurisdiction, API token, its id) -> client."""
 
@@ -58,12 +57,9 @@ class R2ObjectQuirks(Quirks):
     async def create(self, client: Client, row: Row, props: Props, own: frozenset[str]) -> Value:
         from sluiceway.cloudflare import r2
 
-        s3 = await self._s3(client, props)
+        s3, bucket = await self._s3(client, props), _bucket(props)
         path = source_path(str(props["source"]))
-        sent = await _in_thread(
-            f"PUT {_where(props)}",
-            lambda: r2.upload(s3, props["bucket"], props["key"], path, props["sha256"], props["contentType"]),
-        )
+        sent = await asyncio.to_thread(r2.upload, s3, bucket, props["key"], path, props["sha256"], props["contentType"])
         return {"id": f"{props['bucket']}/{props['key']}", "etag": sent.etag}
 
     async def update(self, client: Client, row: Row, rid: str, old: Props, props: Props) -> Value:
@@ -72,8 +68,7 @@ class R2ObjectQuirks(Quirks):
     async def read(self, client: Client, row: Row, rid: str, props: Props) -> Value:
         from sluiceway.cloudflare import r2
 
-        s3 = await self._s3(client, props)
-        found = await _in_thread(f"HEAD {_where(props)}", lambda: r2.head(s3, props["bucket"], props["key"]))
+        found = await asyncio.to_thread(r2.head, await self._s3(client, props), _bucket(props), props["key"])
         if found is None:
             return None
         return {
@@ -86,8 +81,7 @@ class R2ObjectQuirks(Quirks):
     async def delete(self, client: Client, row: Row, rid: str, props: Props) -> None:
         from sluiceway.cloudflare import r2
 
-        s3 = await self._s3(client, props)
-        await _in_thread(f"DELETE {_where(props)}", lambda: r2.delete(s3, props["bucket"], props["key"]))
+        await asyncio.to_thread(r2.delete, await self._s3(client, props), _bucket(props), props["key"])
 
     async def _s3(self, client: Client, props: Props) -> S3Client:
         account, jurisdiction = str(props["accountId"]), str(props.get("jurisdiction") or "default")
@@ -110,30 +104,11 @@ class R2ObjectQuirks(Quirks):
         return str(found["id"])
 
 
-def _where(props: Props) -> str:
-    return f"r2://{props['bucket']}/{props['key']}"
+def _bucket(props: Props) -> str:
+    from sluiceway.cloudflare import r2
 
+    return r2.bucket_at_endpoint(str(props["bucket"]), str(props.get("jurisdiction") or "default"))
 
-async def _in_thread(call: str, work: Callable[[], T]) -> T:
-    """Runs blocking work beside the event loop; what boto3 raises becomes an ApiFault."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
-    try:
-        return await asyncio.to_thread(work)
-    except ClientError as error:
-        told = error.response.get("Error", {})
-        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        code, text = told.get("Code", ""), told.get("Message", "")
-        raise ApiFault(call, int(status), 0, f"{code}: {text}", _HINTS.get(str(code))) from None
-    except BotoCoreError as error:
-        raise ApiFault(call, 0, 0, str(error), "is the local stage running? `sluiceway local start`") from None
-
-
-_HINTS = {
-    "NoSuchBucket": "R2 finds a bucket only under its own jurisdiction: check `jurisdiction` as well as the name",
-    "AccessDenied": "the API token needs permission to write objects in this bucket (R2 Storage: Edit)",
-    "InvalidAccessKeyId": "the API token's id is not known to R2; is the token of this account?",
-}
 
 R2_OBJECT = Row(
     "sluiceway:index:R2Object",
@@ -145,6 +120,10 @@ R2_OBJECT = Row(
     parts=("accountId", "jurisdiction", "bucket", "key"),
     replaces=frozenset({"bucket", "key", "jurisdiction"}),
     # The same bytes from another path are the same object.
-    rules=Rules(silent=frozenset({"source"}), given_once=frozenset({"jurisdiction"})),
+    rules=Rules(
+        silent=frozenset({"source"}),
+        given_once=frozenset({"jurisdiction"}),
+        written_only=frozenset({"contentType"}),
+    ),
     quirks=R2ObjectQuirks(),
 )
