@@ -8,9 +8,9 @@ import pulumi
 
 from infra.configuration import read_settings, secret_value
 from infra.exports import export_stage
+from infra.faults import faults_told
 from infra.program import declare
 from sluiceway import catalog
-from sluiceway.errors import SluicewayError
 from sluiceway.planning import plan
 from sluiceway.render import render_stage
 from sluiceway.workspace import Workspace
@@ -28,8 +28,5 @@ def main() -> None:
     export_stage(planned, rendered, declare(planned, rendered, secrets), workspace)
 
 
-try:
+with faults_told():
     main()
-except SluicewayError as fault:
-    # The engine prints a RunError as it is behind "error: ", and anything else as a traceback.
-    raise pulumi.RunError(fault.render().removeprefix("error: ")) from None

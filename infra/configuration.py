@@ -25,26 +25,34 @@ _LOCAL_FILES = {"API_KEY": "api-key"}
 def read_settings(stage: str) -> Settings:
     """The checked settings of the running stack; secret values never reach the parser."""
     values = {**runtime_config.get_config_env(), **runtime_config.CONFIG.get()}
-    secret = set(runtime_config.get_config_secret_keys_env())
-    plain = {
-        key: value for key, value in values.items() if key not in secret and not runtime_config.is_config_secret(key)
-    }
-    return settings.parse(plain, f"stacks/Pulumi.{stage}.yaml", stage=stage)
+    plain = {key: value for key, value in values.items() if not _is_secret(key)}
+    return settings.parse(plain, _source(stage), stage=stage)
 
 
 def secret_value(workspace: Workspace, stage: str, name: str) -> pulumi.Output[str]:
     """The secret ``name``, marked as one. Raises UserError saying how to set it."""
-    key = name.lower()
-    configured = pulumi.Config(_NAMESPACE).get_secret(key)
+    key = f"{_NAMESPACE}:{name.lower()}"
+    configured = pulumi.Config(_NAMESPACE).get_secret(name.lower())
+    command = f"`pulumi config set --secret {key} -s {stage}`"
     if configured is not None:
+        if not _is_secret(key):
+            raise UserError(f"{key} is a secret in clear text", path=_source(stage), hint=f"encrypt it: {command}")
         return configured
     text = os.environ.get(f"SLUICEWAY_SECRET_{name}") or _local_file(workspace, stage, name)
     if not text:
-        hint = f"`pulumi config set --secret {_NAMESPACE}:{key} -s {stage}`, or set SLUICEWAY_SECRET_{name}"
+        hint = f"{command}, or set SLUICEWAY_SECRET_{name}"
         if stage == LOCAL and name in _LOCAL_FILES:
-            hint = f"`sluiceway local start` makes one, or {hint}"
-        raise UserError(f"the secret {name} has no value", path=f"stacks/Pulumi.{stage}.yaml", hint=hint)
+            hint = f"`sluiceway up {stage}` makes one; else {hint}"
+        raise UserError(f"the secret {name} has no value", path=_source(stage), hint=hint)
     return pulumi.Output.secret(text)
+
+
+def _source(stage: str) -> str:
+    return f"stacks/Pulumi.{stage}.yaml"
+
+
+def _is_secret(key: str) -> bool:
+    return runtime_config.is_config_secret(key) or key in runtime_config.get_config_secret_keys_env()
 
 
 def _local_file(workspace: Workspace, stage: str, name: str) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import pulumi
 
+from infra.faults import faults_told
 from infra.program import DeclaredStage
 from sluiceway.domain.stage import LOCAL
 from sluiceway.planning import Ref, StagePlan
@@ -65,7 +66,8 @@ def _wrangler_toml(
     def write(values: list[str]) -> str:
         resolved: Mapping[Ref, str] = dict(zip(names, values, strict=True))
         if not pulumi.runtime.is_dry_run():
-            write_wrangler(plan, resolved, templates_of(workspace), rendered.out_dir)
+            with faults_told():
+                write_wrangler(plan, resolved, templates_of(workspace), rendered.out_dir)
         return f".sluiceway/build/{plan.stage}/wrangler.toml"
 
     return pulumi.Output.all(*known.values()).apply(write)

