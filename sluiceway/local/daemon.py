@@ -12,6 +12,8 @@ import asyncio
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -23,6 +25,7 @@ from sluiceway.local.runtime_file import process_start, write_private
 
 DEFAULT_FRONT_PORT = 8787
 DEFAULT_API_PORT = 8788
+LOCK_WITHIN = 2.0  # seconds; a stage that has just been stopped needs a moment to be gone
 
 
 class LinesHandler(logging.Handler):
@@ -44,17 +47,10 @@ def main(argv: list[str] | None = None) -> int:
     if options.detach:
         _detach()
     try:
-        (data / "logs").mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = FileLock(data / "daemon.lock", mode=0o600)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout as error:
-            raise UserError("another local stage runs on this data directory", path=str(data)) from error
-        # Who holds the lock, so that `stop` finds a stage that has not come as far as runtime.json.
-        write_private(data / "daemon.pid", f"{os.getpid()} {process_start(os.getpid())}\n")
-        if options.detach:
-            _silence(data)
-        _run(options, data, reporter)
+        with _holding(data):
+            if options.detach:
+                _silence(data)
+            _run(options, data, reporter)
     except SluicewayError as error:
         logging.getLogger("sluiceway.local").error("%s", error)
         reporter.failed(error)
@@ -64,6 +60,25 @@ def main(argv: list[str] | None = None) -> int:
         reporter.failed(SluicewayError(f"the local stage failed: {error}", path=str(data), hint="see logs/control.log"))
         return 1
     return 0
+
+
+@contextmanager
+def _holding(data: Path) -> Iterator[None]:
+    """The lock on the data directory, for as long as this process works on it."""
+    (data / "logs").mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = FileLock(data / "daemon.lock", mode=0o600)
+    try:
+        lock.acquire(timeout=LOCK_WITHIN)
+    except Timeout as error:
+        raise UserError("another local stage runs on this data directory", path=str(data)) from error
+    # Who holds the lock, so that `stop` finds a stage that has not come as far as runtime.json.
+    holder = data / "daemon.pid"
+    write_private(holder, f"{os.getpid()} {process_start(os.getpid())}\n")
+    try:
+        yield
+    finally:
+        holder.unlink(missing_ok=True)
+        lock.release()
 
 
 def _run(options: argparse.Namespace, data: Path, reporter: Reporter) -> None:

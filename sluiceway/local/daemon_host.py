@@ -61,9 +61,14 @@ class Host:
 
     async def start(self) -> HostReady:
         """Starts the host and waits until it serves; raises UserError for a port in use."""
-        process = await asyncio.create_subprocess_exec(
-            *self.command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=_environment(), limit=_LINE_LIMIT
-        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self.command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=_environment(), limit=_LINE_LIMIT
+            )
+        except OSError as error:
+            raise UserError(
+                f"Node can't be run: {error.strerror}", path=self.command[0], hint="make setup installs it"
+            ) from error
         self._process = process
         assert process.stdin and process.stdout and process.stderr
         self._read(process.stderr)

@@ -33,8 +33,8 @@ class Reporter:
 
     def failed(self, error: SluicewayError) -> None:
         told = {"message": error.message, "path": error.path, "hint": error.hint}
+        # The pipe stays open until this process is gone: that is what the starter waits for.
         self._send({"error": told, "exit_code": error.exit_code}, error.render())
-        self.close()
 
     def close(self) -> None:
         if self.descriptor is not None and self._open:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from filelock import FileLock, Timeout
 
@@ -214,23 +214,32 @@ def _launch(command: list[str], data: Path, deadline: float, note: Callable[[str
 
 
 def _await_ready(reading: int, deadline: float, note: Callable[[str], None]) -> bool:
-    """True once the daemon says it is ready, False if the pipe ends before; raises the error that it tells."""
+    """True once the daemon says it is ready, False if the pipe ends before; raises the error that it tells
+    once the daemon is gone."""
+    failure: SluicewayError | None = None
+    for said in _messages(reading, deadline):
+        if said.get("ready"):
+            return True
+        if "error" in said:
+            kind = UserError if said["exit_code"] == UserError.exit_code else SluicewayError
+            failure = kind(said["error"]["message"], path=said["error"]["path"], hint=said["error"]["hint"])
+        note(str(said.get("note", "")))
+    if failure:
+        raise failure
+    return False
+
+
+def _messages(reading: int, deadline: float) -> Iterator[dict[str, Any]]:
+    """What comes through the pipe until its other end is closed; NotReadyError when the time is up."""
     buffer = b""
     with selectors.DefaultSelector() as selector:
         selector.register(reading, selectors.EVENT_READ)
         while selector.select(timeout=max(0.0, deadline - time.monotonic())):
             chunk = os.read(reading, 65536)
             if not chunk:
-                return False
+                return
             *lines, buffer = (buffer + chunk).split(b"\n")
-            for line in lines:
-                said = json.loads(line)
-                if said.get("ready"):
-                    return True
-                if "error" in said:
-                    kind = UserError if said["exit_code"] == UserError.exit_code else SluicewayError
-                    raise kind(said["error"]["message"], path=said["error"]["path"], hint=said["error"]["hint"])
-                note(str(said.get("note", "")))
+            yield from (json.loads(line) for line in lines)
     raise NotReadyError("the local stage was not ready in time and was stopped", hint="sluiceway local logs")
 
 

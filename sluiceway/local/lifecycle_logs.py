@@ -35,9 +35,9 @@ def logs(
 
 def _lines(path: Path, count: int, follow: bool, sleep: Callable[[float], None]) -> Iterator[str]:
     source = _open(path)
-    if source:
-        yield from (line.rstrip("\n") for line in deque(source, maxlen=count))
     try:
+        if source:
+            yield from (line.rstrip("\n") for line in deque(source, maxlen=count))
         while follow:
             if source:
                 yield from _complete(source)
