@@ -25,6 +25,8 @@ def main() -> None:
     planned = plan(settings, catalog.load(workspace))
     secrets = {name: secret_value(workspace, stage, name) for name in planned.secrets}
     rendered = render_stage(planned, workspace)
+    if rendered.note:
+        pulumi.log.warn(rendered.note)
     export_stage(planned, rendered, declare(planned, rendered, secrets), workspace)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,11 +13,10 @@ from infra.components.edge_limits import EdgeLimits, EdgeLimitsArgs
 from infra.components.entry_points import EntryPoints, EntryPointsArgs
 from infra.components.events import Events, EventsArgs
 from infra.components.gateway_worker import GatewayWorker, GatewayWorkerArgs
+from infra.components.release_record import ReleaseRecord, ReleaseRecordArgs
 from infra.components.storage import Storage, StorageArgs
-from sluiceway.planning import KvEntry, Ref, StagePlan
+from sluiceway.planning import Ref, StagePlan
 from sluiceway.render import RenderedStage
-
-RELEASE_KEY = "spec/release"
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class DeclaredStage:
 
 def declare(plan: StagePlan, rendered: RenderedStage, secrets: Mapping[str, pulumi.Output[str]]) -> DeclaredStage:
     """Registers every resource of ``plan``. ``secrets`` holds one secret Output for each of ``plan.secrets``."""
-    storage = Storage("storage", StorageArgs(plan.account_id, plan.kv, _kv_entries(plan, rendered), plan.bucket))
+    storage = Storage("storage", StorageArgs(plan.account_id, plan.kv, plan.kv_entries, plan.bucket))
     values: dict[Ref, pulumi.Input[str]] = {
         Ref("kv", "id"): storage.kv_namespace_id,
         Ref("bucket", "name"): storage.bucket_name,
@@ -53,17 +51,15 @@ def declare(plan: StagePlan, rendered: RenderedStage, secrets: Mapping[str, pulu
     if plan.zone is not None and plan.rate_limit_rules:
         before.append(EdgeLimits("edge-limits", EdgeLimitsArgs(plan.zone, plan.rate_limit_rules)))
     worker = GatewayWorker("gateway", _worker_args(plan, rendered, values), pulumi.ResourceOptions(depends_on=before))
+    after = pulumi.ResourceOptions(depends_on=[worker])
     EntryPoints(
         "entry-points",
         EntryPointsArgs(plan.account_id, plan.zone, worker.worker_name, plan.routes, plan.custom_domains, plan.crons),
-        pulumi.ResourceOptions(depends_on=[worker]),
+        after,
     )
+    record = ReleaseRecordArgs(plan.account_id, storage.kv_namespace_id, plan.stage, rendered.release)
+    ReleaseRecord("release-record", record, after)
     return DeclaredStage(storage, worker, values)
-
-
-def _kv_entries(plan: StagePlan, rendered: RenderedStage) -> tuple[KvEntry, ...]:
-    spec = json.dumps({"release": rendered.release, "stage": plan.stage}, sort_keys=True)
-    return (*plan.kv_entries, KvEntry(RELEASE_KEY, spec))
 
 
 def _worker_args(

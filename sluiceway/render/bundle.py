@@ -115,6 +115,14 @@ def check_size(gzip_bytes: int, limit: int = PAID_LIMIT) -> None:
         )
 
 
+def size_note(gzip_bytes: int) -> str | None:
+    """What to tell about a Worker that only some accounts may upload."""
+    if gzip_bytes <= FREE_LIMIT:
+        return None
+    size, most = gzip_bytes / 1024 / 1024, FREE_LIMIT / 1024 / 1024
+    return f"the Worker is {size:.1f} MiB gzipped: accounts on the Free plan take {most:.0f} MiB"
+
+
 def _run(binary: Path, entry: Path, output: Path, root: Path) -> None:
     command = [str(binary), f"./{entry.name}", f"--outfile={output}", *_FLAGS]
     done = subprocess.run(

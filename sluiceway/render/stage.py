@@ -19,7 +19,7 @@ from pathlib import Path
 from sluiceway.domain.release import release_id
 from sluiceway.errors import SluicewayError
 from sluiceway.planning import StagePlan
-from sluiceway.render.bundle import CONFIG_MODULE, MAIN_MODULE, Bundle, bundle, check_size, gzip_size
+from sluiceway.render.bundle import CONFIG_MODULE, MAIN_MODULE, Bundle, bundle, check_size, gzip_size, size_note
 from sluiceway.render.files import write_file
 from sluiceway.render.outputs import refuse_outputs
 from sluiceway.render.templates import Templates
@@ -52,13 +52,17 @@ class Module:
 
 @dataclass(frozen=True)
 class RenderedStage:
-    """What `render_stage` made: the release and the modules to upload, main module first."""
+    """What `render_stage` made: the release and the modules to upload, main module first.
+
+    ``note`` is what a person should be told about it, if anything.
+    """
 
     out_dir: Path
     release: str
     bundle_digest: str
     modules: tuple[Module, ...]
     gzip_bytes: int
+    note: str | None
 
 
 def templates_of(workspace: Workspace) -> Templates:
@@ -95,7 +99,7 @@ def render_stage(plan: StagePlan, workspace: Workspace, out_dir: Path | None = N
         Module(MAIN_MODULE, "application/javascript+module", made.code),
         Module(CONFIG_MODULE, "text/plain", config),
     )
-    return RenderedStage(out_dir, release, made.digest, modules, size)
+    return RenderedStage(out_dir, release, made.digest, modules, size, size_note(size))
 
 
 def release_of(plan: StagePlan, made: Bundle) -> str:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pulumi
 import pytest
 
+from infra.components.release_record import KEY as RELEASE_KEY
 from infra.exports import export_stage
-from infra.program import RELEASE_KEY, declare
+from infra.program import declare
 from sluiceway.errors import UserError
 from sluiceway.planning import StagePlan
 from tests.components.conftest import STAGES, WORKSPACE, Stages
@@ -164,12 +165,11 @@ def test_a_route_without_a_zone_is_refused(stages: Stages) -> None:
         run_stage(stages, plan)
 
 
-def test_the_release_is_written_where_operators_look(stages: Stages) -> None:
-    entries = {
-        entry.inputs["keyName"]: entry.inputs["value"]
-        for entry in run_stage(stages, stages.plan("local")).all("WorkersKv")
-    }
-    assert json.loads(entries[RELEASE_KEY]) == {"release": stages.render("local").release, "stage": "local"}
+def test_the_release_is_recorded_once_it_is_deployed(stages: Stages) -> None:
+    run = run_stage(stages, stages.plan("local"))
+    (record,) = [entry for entry in run.all("WorkersKv") if entry.inputs["keyName"] == RELEASE_KEY]
+    assert json.loads(record.inputs["value"]) == {"release": stages.render("local").release, "stage": "local"}
+    assert run.one("WorkersDeployment").urn in record.dependencies
 
 
 def test_a_second_run_registers_the_same_inputs_without_a_path_of_this_machine(stages: Stages) -> None:

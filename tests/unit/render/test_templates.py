@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 
 import pulumi
@@ -18,16 +16,6 @@ def folder(tmp_path: Path) -> Path:
     made = tmp_path / "templates"
     made.mkdir()
     return made
-
-
-@pytest.fixture
-def output() -> Iterator[pulumi.Output[str]]:
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    yield pulumi.Output.from_input("0123")
-    loop.run_until_complete(asyncio.sleep(0))
-    loop.close()
-    asyncio.set_event_loop(None)
 
 
 def render(folder: Path, text: str, **variables: object) -> str:
