@@ -103,5 +103,8 @@ def _endpoint(handler: Handler, control: Control) -> Callable[[Request], Awaitab
             return envelope.fail(
                 503, 10013, "The local stage's data plane does not answer. See `sluiceway local logs host`."
             )
+        except Exception:
+            _log.exception("%s %s failed", request.method, request.url.path)
+            return envelope.fail(500, 10013, "workers.api.error.unknown. See `sluiceway local logs control`.")
 
     return endpoint

@@ -89,4 +89,6 @@ class FakeHost(httpx.AsyncBaseTransport):
         if place not in self.objects:
             return httpx.Response(404)
         content, headers = self.objects[place]
-        return httpx.Response(200, content=content, headers={"content-type": headers.get("content-type", "")})
+        # A stream that is not read yet, as from a socket.
+        type_ = {"content-type": headers.get("content-type", "")}
+        return httpx.Response(200, stream=httpx.ByteStream(content), headers=type_)
