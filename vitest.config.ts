@@ -23,7 +23,14 @@ export default defineConfig({
       {
         extends: true,
         plugins: [cloudflareTest({ main: "./worker/test/support/main.ts", miniflare })],
-        test: { name: "workerd", include: ["worker/src/**/*.test.ts"] },
+        test: {
+          name: "workerd",
+          include: ["worker/src/**/*.test.ts"],
+          // A runtime for each file would take most of the time.
+          isolate: false,
+          maxWorkers: 1,
+          setupFiles: ["./worker/test/support/each-file.ts"],
+        },
       },
       {
         extends: true,
