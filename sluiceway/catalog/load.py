@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from sluiceway.catalog import lock
 from sluiceway.catalog.catalog import Catalog
-from sluiceway.catalog.model import File, ModelFile, PromptFile, Version
+from sluiceway.catalog.model import File, ModelFile, Version
 from sluiceway.catalog.workers_ai import IDS, RETIRED
 from sluiceway.domain.fault import Fault
 from sluiceway.domain.model import ArtifactFile, Model, ModelVersion, check_model_name, parse_ref
@@ -90,7 +90,7 @@ def _version(folder: Path, stated: ModelFile, version: Version, where: Where) ->
         number=ref.number,
         backend=version.backend,
         id=version.id,
-        prompt=_prompt(folder, version.prompt, where("prompt.file")),
+        prompt=_prompt(folder, version, where("prompt_file")),
         parameters=MappingProxyType(parameters),
         files=files,
     )
@@ -131,12 +131,14 @@ def _check_served(stated: ModelFile, version: Version, where: Where) -> None:
 _TABLE = "sluiceway/catalog/workers_ai.py"
 
 
-def _prompt(folder: Path, prompt: str | PromptFile | None, path: str) -> str | None:
-    if not isinstance(prompt, PromptFile):
-        return prompt
-    source = folder / prompt.file
+def _prompt(folder: Path, version: Version, path: str) -> str | None:
+    if version.prompt_file is None:
+        return version.prompt
+    if version.prompt is not None:
+        raise UserError("a version has a prompt or a prompt_file, not both", path=path)
+    source = folder / version.prompt_file
     if not source.is_file():
-        raise UserError("the file doesn't exist", path=path, got=f"{FOLDER}/{prompt.file}")
+        raise UserError("the file doesn't exist", path=path, got=f"{FOLDER}/{version.prompt_file}")
     raw = source.read_bytes()
     if len(raw) > PROMPT_BYTES:
         raise UserError(f"a prompt is at most {PROMPT_BYTES} bytes long", path=path, got=len(raw))
@@ -144,7 +146,7 @@ def _prompt(folder: Path, prompt: str | PromptFile | None, path: str) -> str | N
         # CRLF from a checkout on Windows must not be another prompt, and so another release.
         return raw.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        raise UserError(f"the file isn't UTF-8 at byte {error.start}", path=path, got=prompt.file) from None
+        raise UserError(f"the file isn't UTF-8 at byte {error.start}", path=path, got=version.prompt_file) from None
 
 
 def _file(folder: Path, file: File, path: str) -> ArtifactFile:

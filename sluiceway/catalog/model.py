@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from sluiceway.domain.fault import Fault
 from sluiceway.domain.model import Backend, Task
-from sluiceway.settings.fields import Block, Listed, VersionRef, matching
+from sluiceway.settings.fields import Block, Rows, VersionRef, matching
 
 
 def _relative(text: str) -> str:
@@ -38,12 +38,6 @@ class Parameters(Block):
     repetition_penalty: Annotated[float, Field(ge=0, le=2, strict=False)] | None = None
 
 
-class PromptFile(Block):
-    """A prompt in a file of its own, e.g. ``prompts/chat-3.md``."""
-
-    file: RelativePath
-
-
 class File(Block):
     """One file of an artifact. ``path`` is relative to models/; ``bytes`` its length."""
 
@@ -54,12 +48,15 @@ class File(Block):
 
 
 class Version(Block):
+    """``prompt_file``: the prompt in a file of its own, e.g. ``prompts/chat-3.md``, relative to models/."""
+
     version: VersionRef
     backend: Backend
     id: str | None = None
-    prompt: str | PromptFile | None = None
+    prompt: str | None = None
+    prompt_file: RelativePath | None = None
     parameters: Parameters = Parameters()
-    files: Listed[File] = ()
+    files: Rows[File] = ()
 
 
 class ModelFile(Block):
@@ -67,4 +64,4 @@ class ModelFile(Block):
 
     task: Task
     default: bool = False
-    versions: Listed[Version]
+    versions: Rows[Version]

@@ -80,9 +80,9 @@ def _words(kind: str, context: dict[str, Any], value: object) -> tuple[str, obje
     if kind in _TYPES:
         return _TYPES[kind], value, _type_hint(kind, value)
     if kind == "greater_than_equal":
-        return f"must be at least {context['ge']}", value, None
+        return f"must be at least {context['ge']:.12g}", value, None
     if kind == "less_than_equal":
-        return f"must be at most {context['le']}", value, None
+        return f"must be at most {context['le']:.12g}", value, None
     if kind == "literal_error":
         return f"must be one of {context['expected'].replace(chr(39), '').replace(' or ', ', ')}", value, None
     if kind == "string_pattern_mismatch":

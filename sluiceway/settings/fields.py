@@ -82,6 +82,9 @@ def _ref(text: str) -> str:
 Listed = Annotated[tuple[T, ...], BeforeValidator(_tuple), AfterValidator(_no_repeats)]
 """A YAML list as a tuple; no value may stand twice."""
 
+Rows = Annotated[tuple[T, ...], BeforeValidator(_tuple)]
+"""A YAML list of mappings as a tuple."""
+
 AccountId = Annotated[str, AfterValidator(matching("[0-9a-f]{32}", "an account id is 32 lower-case hex digits"))]
 ZoneId = Annotated[str, AfterValidator(matching("[0-9a-f]{32}", "a zone id is 32 lower-case hex digits"))]
 Hostname = Annotated[str, AfterValidator(check_hostname)]

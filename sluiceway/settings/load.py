@@ -123,7 +123,8 @@ def _defaults(workspace: Workspace) -> dict[str, Any]:
 
 def _secret_names(stated: Mapping[str, Any]) -> list[str]:
     names = _from_text("secrets", stated.get("secrets"))
-    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    stated_names = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    return stated_names or [checks.GATEWAY_KEY]
 
 
 def _without_secrets(stated: dict[str, Any], source: str) -> dict[str, Any]:

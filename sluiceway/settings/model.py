@@ -25,6 +25,7 @@ from sluiceway.settings.fields import (
     Origin,
     Percent,
     Route,
+    Rows,
     SecretName,
     VersionRef,
     WorkerName,
@@ -63,7 +64,7 @@ def _sums(weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
 class ModelSettings(Block):
     """``split``: the stable version first. A list, since the engine sorts the keys of a mapping."""
 
-    split: Annotated[Listed[Weight], AfterValidator(_sums)]
+    split: Annotated[Rows[Weight], AfterValidator(_sums)]
 
 
 class BucketSettings(Block):
@@ -172,7 +173,7 @@ class Settings(Block):
     gateway: GatewaySettings = GatewaySettings()
     queue: QueueSettings = QueueSettings()
     rate_limit: RateLimitSettings = RateLimitSettings()
-    zone_rate_limits: Listed[ZoneRateLimit] = ()
+    zone_rate_limits: Rows[ZoneRateLimit] = ()
     cors: CorsSettings = CorsSettings()
     limits: LimitsSettings = LimitsSettings()
     cache: CacheSettings = CacheSettings()

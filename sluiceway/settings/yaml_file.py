@@ -1,7 +1,8 @@
 """Reads one YAML file as data: positions in errors, no key twice, and plain scalars as the Pulumi engine reads them.
 
-PyYAML follows YAML 1.1, where ``no`` is false and ``1:30`` is ninety; the engine takes both as text. A file
-must mean the same to both, so only true/false, decimal numbers and null are anything but text here.
+Readers of YAML disagree: to one ``no`` is false and ``1:30`` is ninety, to the engine both are text, but ``012`` is
+ten. A file must mean the same to everybody, so such values must be quoted, and only true/false, decimal
+numbers and null are anything but text.
 """
 
 from __future__ import annotations
@@ -33,13 +34,26 @@ def _mapping(loader: _Loader, node: yaml.MappingNode, deep: bool = False) -> dic
     return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
 
 
+def _ambiguous(loader: _Loader, node: yaml.ScalarNode) -> object:
+    note = f"readers of YAML disagree on what {node.value} means"
+    raise yaml.constructor.ConstructorError(None, None, note, node.start_mark)
+
+
+_AMBIGUOUS = (
+    r"[yYnN]|[yY]es|YES|[nN]o|NO|[oO]n|ON|[oO]ff|OFF"  # booleans of YAML 1.1
+    r"|[-+]?0[0-9_]+|[-+]?0[xXoObB][0-9a-fA-F_]+|[-+]?[0-9][0-9_]*_[0-9_]*(?:\.[0-9_]*)?"  # octal, hex, with _
+    r"|[-+]?[0-9]+(?::[0-5]?[0-9])+(?:\.[0-9]*)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+    r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?"  # dates
+)
 _Loader.yaml_implicit_resolvers = {}
+_Loader.add_constructor("tag:yaml.org,2002:ambiguous", _ambiguous)
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 for _tag, _pattern, _first in (
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
     ("int", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
     ("float", r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+", "-+.0123456789"),
     ("null", r"~|null|Null|NULL|", "~nN\0"),
+    ("ambiguous", _AMBIGUOUS, "yYnNoO-+.0123456789"),
 ):
     _Loader.add_implicit_resolver(
         f"tag:yaml.org,2002:{_tag}",
@@ -84,6 +98,8 @@ def parse(text: str, shown: str) -> dict[str, Any]:
 def _hint(error: yaml.MarkedYAMLError) -> str | None:
     if error.problem and "'\\t'" in error.problem:
         return "indent with spaces, not with tabs"
+    if error.problem and "disagree" in error.problem:
+        return "put it in quotes when text is meant; booleans are true and false, numbers have no leading zero"
     if error.problem and "mapping values are not allowed" in error.problem:
         return "quote a value that holds a colon, and check the indentation"
     return None

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+from hashlib import sha256
+
+import pytest
+
+from sluiceway import catalog
+from sluiceway.errors import UserError
+from tests.unit.catalog.conftest import Models
+
+GLM = '{version: chat@1, backend: workers-ai, id: "@cf/zai-org/glm-4.7-flash"%s}'
+DIGEST = sha256(b"weights").hexdigest()
+ONNX = "{version: chat@1, backend: onnx, files: [{name: m.onnx, path: %s, sha256: %s, bytes: %d}]}"
+
+
+def chat(*versions: str, task: str = "chat") -> str:
+    return f"task: {task}\nversions:\n" + "".join(f"  - {version}\n" for version in versions)
+
+
+WRONG: list[tuple[str, str, str | None]] = [
+    (
+        chat("{version: chat@1, backend: workersai, id: x}"),
+        "versions[0].backend: must be one of workers-ai, openai, onnx, got 'workersai'",
+        None,
+    ),
+    (
+        chat('{version: chat@1, backend: workers-ai, id: "@cf/zai-org/glm-4.7-flsh"}'),
+        "versions[0].id: Workers AI has no such model, got '@cf/zai-org/glm-4.7-flsh'",
+        "did you mean @cf/zai-org/glm-4.7-flash?",
+    ),
+    (
+        chat("{version: chat@1, backend: workers-ai, id: gpt}"),
+        "versions[0].id: Workers AI has no such model, got 'gpt'",
+        "ids that Cloudflare added since are listed in sluiceway/catalog/workers_ai.py",
+    ),
+    (
+        chat('{version: chat@1, backend: workers-ai, id: "@cf/moonshotai/kimi-k2.5"}'),
+        "versions[0].id: Cloudflare has retired this model and answers with @cf/moonshotai/kimi-k2.6 under its name, "
+        "got '@cf/moonshotai/kimi-k2.5'",
+        None,
+    ),
+    (
+        chat('{version: chat@1, backend: workers-ai, id: "@cf/baai/bge-m3"}'),
+        "versions[0].id: this model's task is embed, not chat, got '@cf/baai/bge-m3'",
+        None,
+    ),
+    (
+        chat("{version: chat@1, backend: workers-ai}"),
+        "versions[0].id: a workers-ai version needs the id of its model",
+        None,
+    ),
+    (
+        chat(GLM % ", parameters: {max_token: 5}"),
+        "versions[0].parameters: unknown key 'max_token'",
+        "did you mean 'max_tokens'?",
+    ),
+    (
+        chat(GLM % ", parameters: {temperature: 9}"),
+        "versions[0].parameters.temperature: must be at most 5, got 9",
+        None,
+    ),
+    (
+        chat(GLM % ", parameters: {max_tokens: 0}"),
+        "versions[0].parameters.max_tokens: must be at least 1, got 0",
+        None,
+    ),
+    (
+        chat(GLM % "", GLM % ""),
+        "versions[1].version: versions stand in rising order, each once, got 'chat@1'",
+        "add the new one last",
+    ),
+    (
+        chat("{version: chat@2, backend: openai, id: a}", "{version: chat@1, backend: openai, id: a}"),
+        "versions[1].version: versions stand in rising order, each once, got 'chat@1'",
+        "add the new one last",
+    ),
+    (
+        chat("{version: intent@1, backend: openai, id: a}"),
+        "versions[0].version: versions in this file are versions of chat, got 'intent@1'",
+        None,
+    ),
+    ("task: chat\nversions: []\n", "versions: a model has at least one version", None),
+    (chat(GLM % "", task="talk"), "task: must be one of chat, classify, embed, got 'talk'", None),
+    ("task: chat\n", "versions: is required", None),
+    (
+        chat(GLM % ", prompt_file: prompts/absent.md"),
+        "versions[0].prompt_file: the file doesn't exist, got 'models/prompts/absent.md'",
+        None,
+    ),
+    (
+        chat(GLM % ", prompt_file: ../secret.md"),
+        "versions[0].prompt_file: a path is relative to models/, with forward slashes and without . or .., "
+        "got '../secret.md'",
+        None,
+    ),
+    (
+        chat(GLM % ", prompt_file: bad.md"),
+        "versions[0].prompt_file: the file isn't UTF-8 at byte 1, got 'bad.md'",
+        None,
+    ),
+    (
+        chat(GLM % ", prompt: 5"),
+        "versions[0].prompt: must be text, got 5",
+        "put it in quotes, or YAML reads it as a number",
+    ),
+    (
+        chat(GLM % ", prompt: a, prompt_file: m.onnx"),
+        "versions[0].prompt_file: a version has a prompt or a prompt_file, not both",
+        None,
+    ),
+    (
+        chat("{version: chat@1, backend: onnx}"),
+        "versions[0].files: an onnx version needs files",
+        "make them by the model's recipe",
+    ),
+    (
+        chat("{version: chat@1, backend: onnx, id: x}"),
+        "versions[0].id: an onnx version has files and no id, got 'x'",
+        None,
+    ),
+    (
+        chat(ONNX % ("absent.onnx", DIGEST, 7)),
+        "versions[0].files[0].path: the file doesn't exist, got 'models/absent.onnx'",
+        "make it by the model's recipe",
+    ),
+    (
+        chat(ONNX % ("/etc/passwd", DIGEST, 7)),
+        "versions[0].files[0].path: a path is relative to models/, with forward slashes and without . or .., "
+        "got '/etc/passwd'",
+        None,
+    ),
+    (
+        chat(ONNX % ("m.onnx", DIGEST, 8)),
+        "versions[0].files[0].bytes: says 8 bytes, but models/m.onnx has 7",
+        None,
+    ),
+    (
+        chat(ONNX % ("m.onnx", "a" * 64, 7)),
+        f"versions[0].files[0].sha256: isn't the sha256 of models/m.onnx, which is {DIGEST}",
+        "if the file was changed on purpose, add a version",
+    ),
+    (
+        chat(ONNX % ("m.onnx", "abc", 7)),
+        "versions[0].files[0].sha256: a sha256 is 64 lower-case hex digits, got 'abc'",
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message", "hint"), WRONG, ids=[case[1][:60] for case in WRONG])
+def test_a_wrong_model_file_is_told_with_its_path(models: Models, text: str, message: str, hint: str | None) -> None:
+    workspace = models({"chat.yaml": text, "m.onnx": b"weights", "bad.md": b"a\xff"})
+    with pytest.raises(UserError) as caught:
+        catalog.load(workspace)
+    assert (str(caught.value), caught.value.hint) == (f"models/chat.yaml: {message}", hint)
+
+
+def test_a_files_name_must_be_a_models_name(models: Models) -> None:
+    with pytest.raises(UserError, match=r"^models/Chat\.yaml: a model's name is"):
+        catalog.load(models({"Chat.yaml": chat(GLM % "")}))
+
+
+def test_two_default_models_are_refused(models: Models) -> None:
+    one = "task: chat\ndefault: true\nversions: [{version: %s@1, backend: openai, id: a}]\n"
+    with pytest.raises(UserError) as caught:
+        catalog.load(models({"a.yaml": one % "a", "b.yaml": one % "b"}))
+    assert (str(caught.value), caught.value.hint) == (
+        "models: two models are the default: a and b",
+        "keep default: true in one",
+    )
+
+
+def test_one_file_twice_in_a_version_is_refused(models: Models) -> None:
+    entry = f"{{name: m.onnx, path: m.onnx, sha256: {DIGEST}, bytes: 7}}"
+    other = f"{{name: m.onnx, path: n.onnx, sha256: {DIGEST}, bytes: 7}}"
+    text = chat(f"{{version: chat@1, backend: onnx, files: [{entry}, {other}]}}")
+    with pytest.raises(UserError) as caught:
+        catalog.load(models({"chat.yaml": text, "m.onnx": b"weights", "n.onnx": b"weights"}))
+    assert str(caught.value) == (
+        "models/chat.yaml: versions[0].files[1].name: a file's name stands once in a version, got 'm.onnx'"
+    )

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from sluiceway.domain.fault import Fault
+from sluiceway.domain.split import POINTS, Split, Variant, choose, point
+from tests.contract.make_split import FILE, document
+
+CASES = json.loads(FILE.read_text(encoding="utf-8"))
+
+
+def split_of(weights: list[list[int]]) -> Split:
+    return Split(tuple((version, weight) for version, weight in weights))
+
+
+def test_the_contract_file_is_what_its_script_writes() -> None:
+    assert FILE.read_text(encoding="utf-8") == document()
+
+
+def test_every_contract_case_gives_its_point_and_version() -> None:
+    assert len(CASES) > 300
+    for case in CASES:
+        found = point(case["model"], case["user"])
+        assert (found, choose(split_of(case["split"]), found)) == (case["point"], case["version"]), case
+
+
+def test_the_contract_covers_what_two_languages_may_disagree_on() -> None:
+    users = {case["user"] for case in CASES}
+    assert {"", "用户-42", "🦊", "lone\ud800surrogate", "nai\u0308ve@example.com"} <= users
+    assert {len(case["split"]) for case in CASES} == {1, 2, 3}
+    assert {0, 100} <= {weight for case in CASES for _, weight in case["split"]}
+
+
+def test_ten_thousand_users_land_within_a_percent_of_the_weights() -> None:
+    split = Split(((1, 90), (2, 10)))
+    shares = Counter(choose(split, point("chat", f"user-{number}")) for number in range(10_000))
+    assert abs(shares[2] - 1000) < 100
+
+
+def test_raising_a_candidate_moves_users_from_stable_only() -> None:
+    for low, high in ((0, 1), (1, 10), (10, 50), (50, 100)):
+        before, after = Split(((1, 100 - low), (2, low))), Split(((1, 100 - high), (2, high)))
+        moved = {(choose(before, at), choose(after, at)) for at in range(POINTS)}
+        assert (2, 1) not in moved
+
+
+def test_edges_of_the_candidates_are_whole_percents() -> None:
+    split = Split(((1, 60), (2, 30), (3, 10)))
+    assert [choose(split, at) for at in (0, 2999, 3000, 3999, 4000, 9999)] == [2, 2, 3, 3, 1, 1]
+
+
+def test_the_first_version_is_stable_and_the_others_are_candidates() -> None:
+    split = Split(((7, 50), (3, 50)))
+    assert (split.stable, split.versions) == (7, (7, 3))
+    assert (split.variant(7), split.variant(3)) == (Variant.STABLE, Variant.CANDIDATE)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([], "a split names at least one version"),
+        ([[1, 90], [2, 9]], "weights must sum to 100"),
+        ([[1, 101]], "a weight is a whole number of percent from 0 to 100"),
+        ([[1, 101], [2, -1]], "a weight is a whole number of percent from 0 to 100"),
+        ([[1, 50], [1, 50]], "a version stands once in a split"),
+    ],
+)
+def test_a_wrong_split_is_refused(weights: list[list[int]], message: str) -> None:
+    with pytest.raises(Fault) as caught:
+        split_of(weights)
+    assert caught.value.message == message
