@@ -72,6 +72,10 @@ describe("parseConfig", () => {
     expect(fault({ models: changed })).toThrow("config.json: models.chat.versions.1.id: missing");
   });
 
+  it.each(["聊天", "a@1", "a/b", ""])("refuses the model name %j", (name) => {
+    expect(fault({ models: { [name]: models().chat } })).toThrow(`config.json: models.${name}: a model's name is`);
+  });
+
   it("refuses two default models", () => {
     const changed = models();
     changed.other = { ...changed.chat };

@@ -29,6 +29,12 @@ const Model = v.object({
   ),
 });
 
+/** Names travel in headers and paths, and `@` sets off the version. */
+const ModelName = v.pipe(
+  v.string(),
+  v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, "a model's name is letters, digits, . _ -"),
+);
+
 const Timeouts = v.object({
   /** Longest silence before the first event of a streamed answer. */
   first_token_ms: v.optional(positive, 60_000),
@@ -42,7 +48,7 @@ const Config = v.object({
   stage: text,
   release: v.pipe(text, v.maxLength(64)),
   worker: text,
-  models: v.record(text, Model),
+  models: v.record(ModelName, Model),
   gateway: v.nullable(v.string()),
   cors: v.object({ origins: v.array(text), max_age: count }),
   limits: v.object({

@@ -38,8 +38,7 @@ export class WorkersAi implements Backend {
       return readAnswer(await response.json(), Number(call.parameters.max_tokens));
     } catch (error) {
       call.signal.throwIfAborted();
-      if (error instanceof SyntaxError) throw upstreamError("Workers AI sent broken JSON.", "upstream_broken");
-      throw thrown(error);
+      throw error instanceof ApiError ? error : broken(error);
     }
   }
 

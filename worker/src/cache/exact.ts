@@ -1,6 +1,7 @@
 import type { Answer } from "../backends/backend.ts";
 import type { ChatRequest } from "../chat/request.ts";
 import type { GatewayConfig } from "../config.ts";
+import { within } from "../patience.ts";
 
 /** KV refuses shorter lives; a shorter one of ours is enforced by the entry itself. */
 const KV_LEAST_TTL = 60;
@@ -43,7 +44,7 @@ export class ExactCache {
 
   async find(store: CacheStore, key: string): Promise<Answer | null> {
     try {
-      const entry = await Promise.race([store.get<Entry>(key, "json"), scheduler.wait(PATIENCE_MS)]);
+      const entry = await within(PATIENCE_MS, store.get<Entry>(key, "json"));
       if (!entry || entry.format !== FORMAT || !(entry.expires > this.#now())) return null;
       return isKeepable(entry.answer) ? entry.answer : null;
     } catch {

@@ -16,7 +16,7 @@ export async function* withDeadlines(
   let patience = silence.firstMs;
   try {
     for (;;) {
-      const next = await within(patience, abort, () => pieces.next());
+      const next = await orAbort(patience, abort, () => pieces.next());
       if (next.done) return;
       patience = silence.idleMs;
       yield next.value;
@@ -27,7 +27,7 @@ export async function* withDeadlines(
 }
 
 /** What the work gives, unless it takes longer than `ms`: then it is aborted and a 504 is thrown. */
-export async function within<T>(ms: number, abort: AbortController, work: () => Promise<T>): Promise<T> {
+export async function orAbort<T>(ms: number, abort: AbortController, work: () => Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | null = null;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {

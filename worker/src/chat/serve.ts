@@ -8,7 +8,7 @@ import { clientAddress } from "../routing/client.ts";
 import { type Route, routeTo } from "../routing/route.ts";
 import { controllerOf } from "../routing/table.ts";
 import type { Collector } from "./collect.ts";
-import { withDeadlines, within } from "./deadlines.ts";
+import { orAbort, withDeadlines } from "./deadlines.ts";
 import { holdFirst } from "./hold.ts";
 import { effective } from "./parameters.ts";
 import { replay } from "./replay.ts";
@@ -49,7 +49,7 @@ export async function serveWhole(c: GatewayContext, request: ChatRequest): Promi
   const backend = backendOf(trip.route.spec, c.env);
   const answer =
     kept ??
-    (await timed(c.var.record, "backend", () => within(answer_ms, trip.abort, () => backend.complete(trip.call))));
+    (await timed(c.var.record, "backend", () => orAbort(answer_ms, trip.abort, () => backend.complete(trip.call))));
   const usage = settle(trip, answer, kept === null);
   return { name: nameOf(trip), answer, usage };
 }
@@ -116,7 +116,7 @@ async function openStream(trip: Trip): Promise<AsyncGenerator<Piece, void, undef
   const { first_token_ms: firstMs, idle_ms: idleMs } = c.var.gateway.config.timeouts;
   const backend = backendOf(route.spec, c.env);
   return timed(c.var.record, "backend", async () => {
-    const pieces = await within(firstMs, abort, () => backend.stream(call));
+    const pieces = await orAbort(firstMs, abort, () => backend.stream(call));
     return holdFirst(withDeadlines(pieces, { firstMs, idleMs }, abort));
   });
 }

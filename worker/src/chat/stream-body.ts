@@ -19,6 +19,8 @@ export function streamResponse(c: GatewayContext, served: ServedStream, includeU
     if (record.usage === null) record.errorCode ??= "client_disconnected";
     served.abort.abort(reason);
     await events.return().catch(() => {});
+    // A client that left before it read anything: the events never began, but the prompt has its price.
+    if (record.usage === null) served.settle(new Collector(), false);
     ended.resolve();
   };
   // The runtime tells of a client that left by the request's signal, by cancelling the body, or by both.

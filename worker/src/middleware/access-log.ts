@@ -32,7 +32,7 @@ function describe(c: GatewayContext, status: number) {
     id: record.id,
     key_id: record.tenant.slice(0, 12),
     method: c.req.method,
-    path: c.req.path,
+    path: c.req.path.slice(0, 200),
     status,
     model: record.model,
     version: record.version,

@@ -9,7 +9,7 @@ import type { GatewayMiddleware } from "../gateway.ts";
 export function apiKey(required: boolean): GatewayMiddleware {
   return async function apiKey(c, next) {
     if (required) {
-      const expected = c.env.API_KEY;
+      const expected = c.env.API_KEY?.trim();
       // Failing closed: a stage that lost its secret serves no one.
       if (!expected) throw new ApiError(500, "misconfigured", "The gateway has no API key to check against.");
       const [given, right] = await Promise.all([sha256(presented(c.req.raw.headers)), sha256(expected)]);

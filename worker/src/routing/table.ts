@@ -2,6 +2,7 @@ import { canonicalJson } from "../canonical.ts";
 import { type GatewayConfig, type Split, splitFault } from "../config.ts";
 import { sha256Hex } from "../digest.ts";
 import type { GatewayEnv } from "../env.ts";
+import { within } from "../patience.ts";
 import type { RolloutSpec, RolloutTable } from "../rollout/core.ts";
 
 /** Part of the controller that the table asks. */
@@ -48,7 +49,7 @@ export class LiveTable {
       const first = this.#askedAt === Number.NEGATIVE_INFINITY;
       const work = this.refresh(source);
       later(work);
-      if (first) await Promise.race([work, scheduler.wait(FIRST_WAIT_MS)]);
+      if (first) await within(FIRST_WAIT_MS, work);
     }
     return this.#weights[model] ?? this.#config.models[model]?.split ?? [];
   }

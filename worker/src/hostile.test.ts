@@ -1,0 +1,103 @@
+import { describe, expect, it } from "vitest";
+import { sse } from "../test/support/fake-ai.ts";
+import { chatBody, Stage } from "../test/support/stage.ts";
+
+type Json = Record<string, unknown>;
+
+/** Numbers in [0, 1) that a seed decides. */
+function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+const VALUES: unknown[] = [
+  null,
+  true,
+  0,
+  -1,
+  1e308,
+  "",
+  "x",
+  "\ud800",
+  "\u0000",
+  [],
+  [null],
+  {},
+  { a: {} },
+  "__proto__",
+  [[[]]],
+];
+
+/** A copy of the value with something else in one or two places. */
+function mutated(value: unknown, next: () => number): unknown {
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)] as T;
+  if (typeof value !== "object" || value === null || next() < 0.15) return pick(VALUES);
+  const keys = Object.keys(value);
+  const copy = (Array.isArray(value) ? [...value] : { ...value }) as Json;
+  const key = keys.length === 0 || next() < 0.1 ? pick(["x", "role", "content", "tool_calls", "0"]) : pick(keys);
+  copy[key] = mutated(copy[key], next);
+  return copy;
+}
+
+const CALL = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
+const REQUEST = chatBody({
+  messages: [
+    { role: "system", content: "s" },
+    { role: "user", content: [{ type: "text", text: "a" }] },
+    { role: "assistant", content: null, tool_calls: [CALL] },
+    { role: "tool", tool_call_id: "c1", content: "42" },
+  ],
+  temperature: 0,
+  max_tokens: 10,
+  stop: ["x"],
+  tools: [{ type: "function", function: { name: "f", parameters: {} } }],
+  stream_options: { include_usage: true },
+  user: "u",
+});
+const USAGE = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+const WHOLE = {
+  choices: [{ index: 0, message: { role: "assistant", content: "a", tool_calls: [CALL] }, finish_reason: "stop" }],
+  usage: USAGE,
+};
+const PIECE = {
+  choices: [{ index: 0, delta: { content: "a", tool_calls: [{ index: 0, ...CALL }] }, finish_reason: "stop" }],
+  usage: USAGE,
+};
+
+describe("hostile input", () => {
+  it("from a client is answered or refused, never a failure of ours", async () => {
+    const stage = new Stage();
+    const next = random(1);
+    for (let turn = 0; turn < 600; turn++) {
+      let body = mutated(REQUEST, next);
+      if (next() < 0.5) body = mutated(body, next);
+      const response = await stage.ask({ path: "/v1/chat/completions", body: JSON.stringify(body) });
+      const failed = stage.logs.filter((line) => line.event === "exception");
+      expect({ body, status: response.status, failed }).toMatchObject({
+        status: expect.toBeOneOf([200, 400, 404]),
+        failed: [],
+      });
+    }
+  });
+
+  it("from a model is passed on or called a failure of the model", async () => {
+    const stage = new Stage();
+    const next = random(2);
+    for (let turn = 0; turn < 600; turn++) {
+      const stream = next() < 0.5;
+      const sent = mutated(stream ? PIECE : WHOLE, next);
+      stage.ai.replyWith(() => (stream ? sse([JSON.stringify(sent), "[DONE]"]) : Response.json(sent)));
+      const response = await stage.chat({ stream });
+      const failed = stage.logs.filter((line) => line.event === "exception" || line.error === "internal_error");
+      expect({ sent, status: response.status, failed }).toMatchObject({
+        status: expect.toBeOneOf([200, 502]),
+        failed: [],
+      });
+    }
+  });
+});
