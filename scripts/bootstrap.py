@@ -175,7 +175,8 @@ def run(
     command: list[str], failed: str, line: Callable[[str], None] = lambda line: None, env: dict[str, str] | None = None
 ) -> None:
     """Runs a command in the checkout; raises with its last lines and, where known, what to do."""
-    tail: deque[str] = deque(maxlen=8)
+    tail: deque[str] = deque(maxlen=6)
+    faults: list[str] = []  # tools print the reason first, and then how they are used
     with subprocess.Popen(
         command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, encoding="utf-8", errors="replace",
@@ -183,9 +184,11 @@ def run(
         assert child.stdout
         for text in map(str.rstrip, child.stdout):
             tail.append(text)
+            if "error" in text.lower() and len(faults) < 6:
+                faults.append(text)
             line(text)
     if child.returncode != 0:
-        said = "\n".join(tail)
+        said = "\n".join(dict.fromkeys([*faults, *tail][:10]))
         hint = next((hint for signs, hint in HINTS if any(sign in said for sign in signs)), None)
         raise UserError(f"{failed}:\n{said}", hint=hint or "the lines above say why; then run the same command again")
 

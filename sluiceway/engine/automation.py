@@ -16,10 +16,10 @@ from typing import Any
 from pulumi.automation import CommandError, CommandResult, LocalWorkspace, Stack, UpResult
 from pulumi.automation._stack import StackInitMode
 
-from sluiceway.engine.automation_command import EngineCommand
+from sluiceway.engine.automation_command import EngineCommand, said_by
 from sluiceway.engine.automation_errors import failure, holders, is_locked, locked
 from sluiceway.engine.automation_events import Collector, Message, OnEvent
-from sluiceway.engine.automation_secrets import check_opens, check_passphrase
+from sluiceway.engine.automation_secrets import check_passphrase
 from sluiceway.engine.resolve import Engine
 from sluiceway.engine.shell_env import LOCAL
 from sluiceway.engine.store import process_start
@@ -89,11 +89,10 @@ class StageStack:
         return any(name == self.stage or name.endswith(f"/{self.stage}") for name in names)
 
     def ensure(self) -> bool:
-        """Creates the stack if the backend surely has none; whether it did."""
+        """Creates the stack if the backend surely has none; whether it did. A salt in the stack file stays as it is."""
         check_passphrase(self)
         if self.exists():
             return False
-        check_opens(self)
         self.run("stack", "init", self.stage, "--no-select")
         return True
 
@@ -120,7 +119,7 @@ class StageStack:
         try:
             return self.command.run(list(args), str(self.workspace.root), self.env, stdin=stdin)
         except CommandError as error:
-            raise failure(self.stage, f"pulumi {args[0]}", str(error)) from None
+            raise failure(self.stage, f"pulumi {args[0]}", said_by(error)) from None
 
     def _operate(self, operation: str, call: Callable[[Stack, Collector], object]) -> Result:
         check_passphrase(self)
@@ -131,7 +130,7 @@ class StageStack:
                 done = call(Stack(self.stage, self._local, StackInitMode.SELECT), collector)
                 return Result(operation, collector.changes, _outputs(done), self.clock() - started)
             except CommandError as error:
-                text = str(error)
+                text = said_by(error)
                 if not is_locked(text):
                     raise failure(self.stage, operation, text, collector.errors) from None
                 self._wait_for_lock(text, self.clock() - started)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import IO
 
-from pulumi.automation import CommandResult, OnOutput, PulumiCommand
+from pulumi.automation import CommandError, CommandResult, OnOutput, PulumiCommand
 from pulumi.automation.errors import create_command_error
 from semver import VersionInfo
 
@@ -53,8 +53,15 @@ class EngineCommand(PulumiCommand):
         code = _wait(child)
         result = CommandResult(stdout=out.text(), stderr=err.text(), code=code)
         if code != 0:
-            raise create_command_error(result)
+            error = create_command_error(result)
+            error.said = f"{result.stderr}\n{result.stdout}"  # type: ignore[attr-defined]
+            raise error
         return result
+
+
+def said_by(error: CommandError) -> str:
+    """What the failed command wrote."""
+    return str(getattr(error, "said", error))
 
 
 class _Reader:

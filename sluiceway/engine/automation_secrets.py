@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import yaml
 from pulumi.automation import CommandError
 
+from sluiceway.engine.automation_command import said_by
 from sluiceway.engine.automation_errors import failure, passphrase_error
 from sluiceway.errors import SluicewayError
 
@@ -45,36 +46,24 @@ def check_passphrase(stack: StageStack) -> None:
         raise passphrase_error(stack.stage, "is empty")
 
 
-def check_opens(stack: StageStack) -> None:
-    """Raises UserError if the passphrase is not the one of the stack file's salt: before a stack is created."""
-    settings = _settings(stack)
-    if not settings.get("encryptionsalt"):
-        return
-    scratch = stack.workspace.private / f"probe-{os.getpid()}.yaml"
-    scratch.parent.mkdir(parents=True, exist_ok=True)
-    scratch.write_text(json.dumps({"encryptionsalt": settings["encryptionsalt"]}), encoding="utf-8")
-    try:
-        set_secret(stack, "probe", "probe", file=scratch)
-    finally:
-        scratch.unlink(missing_ok=True)
-
-
-def set_secret(stack: StageStack, key: str, value: str, file: Path | None = None) -> None:
+def set_secret(stack: StageStack, key: str, value: str) -> None:
     """Encrypts ``value`` into the stack file as ``key``. Raises SluicewayError if it would not come back the same."""
-    where = ["--config-file", str(file)] if file else []
-    command = ["config", "set", "--secret", "--raw", key, "-s", stack.stage, *where]
+    check_passphrase(stack)
+    command = ["config", "set", "--secret", "--raw", key, "-s", stack.stage]
     try:
         stack.command.run(command, str(stack.workspace.root), stack.env, stdin=value.encode())
     except CommandError as error:
-        text = str(error).replace(value, "[secret]") if value else str(error)  # the engine may quote it
+        text = said_by(error)
+        text = text.replace(value, "[secret]") if value else text  # the engine may quote it
         raise failure(stack.stage, f"setting secret {key}", text) from None
-    if file is None and get_secret(stack, key) != value:
+    if get_secret(stack, key) != value:
         hint = "use a newer Pulumi: `sluiceway engine` shows which is used"
         raise SluicewayError(f"secret {key} did not come back as it was set", hint=hint)
 
 
 def get_secret(stack: StageStack, key: str) -> str:
     """The clear text of ``key``."""
+    check_passphrase(stack)
     text = stack.run("config", "get", key, "--json", "-s", stack.stage).stdout
     return str(json.loads(text)["value"])
 
