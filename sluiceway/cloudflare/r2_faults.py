@@ -15,6 +15,8 @@ _HINTS: Final = {
     "sluiceway:bucket.jurisdiction with the bucket",
     "AccessDenied": "the token needs the permission Workers R2 Storage: Edit",
     "Unauthorized": "the token needs the permission Workers R2 Storage: Edit",
+    # The answer to a HEAD has no body, so its status is all there is.
+    "403": "the token needs the permission Workers R2 Storage: Edit, and its id and value must belong together",
     "SignatureDoesNotMatch": "the token's value and its id don't belong together, or this machine's clock is wrong",
     "InvalidAccessKeyId": "the access key id is the token's id, and the token must not be rolled or deleted",
     "RequestTimeTooSkewed": "set this machine's clock",
