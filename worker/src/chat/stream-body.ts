@@ -9,42 +9,10 @@ const DONE = "data: [DONE]\n\n";
 
 /** Answers with server-sent events in OpenAI's shape. A failure on the way ends the stream with one error event. */
 export function streamResponse(c: GatewayContext, served: ServedStream, includeUsage: boolean): Response {
-  const { record } = c.var;
-  const events = eventsOf(c, served, includeUsage);
   const ended = Promise.withResolvers<void>();
-  record.streamed = true;
-  record.ended = ended.promise;
-  const leave = async (reason: unknown) => {
-    // Who leaves after the last piece has had the whole answer.
-    if (record.usage === null) record.errorCode ??= "client_disconnected";
-    served.abort.abort(reason);
-    await events.return().catch(() => {});
-    // A client that left before it read anything: the events never began, but the prompt has its price.
-    if (record.usage === null) served.settle(new Collector(), false);
-    ended.resolve();
-  };
-  // The runtime tells of a client that left by the request's signal, by cancelling the body, or by both.
-  const { signal } = served.abort;
-  signal.addEventListener("abort", () => void (clientLeft(signal) && leave(signal.reason)));
-  const body = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const next = await events.next();
-        if (next.done) {
-          controller.close();
-          ended.resolve();
-          return;
-        }
-        const bytes = encoder.encode(next.value);
-        record.bytesOut += bytes.byteLength;
-        controller.enqueue(bytes);
-      },
-      cancel: leave,
-    },
-    // Nothing is read ahead of the client, so that its leaving is felt by the backend.
-    { highWaterMark: 0 },
-  );
-  return new Response(body, {
+  c.var.record.streamed = true;
+  c.var.record.ended = ended.promise;
+  return new Response(bodyOf(c, served, eventsOf(c, served, includeUsage), ended.resolve), {
     headers: {
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-cache, no-transform",
@@ -53,11 +21,43 @@ export function streamResponse(c: GatewayContext, served: ServedStream, includeU
   });
 }
 
-async function* eventsOf(
+type Events = AsyncGenerator<string, void, undefined>;
+
+/** The events as bytes, at the client's pace; `ended` is called when they are over or the client is gone. */
+function bodyOf(
   c: GatewayContext,
   served: ServedStream,
-  includeUsage: boolean,
-): AsyncGenerator<string, void, undefined> {
+  events: Events,
+  ended: () => void,
+): ReadableStream<Uint8Array> {
+  const { record } = c.var;
+  const leave = async (reason: unknown) => {
+    // Who leaves after the last piece has had the whole answer.
+    if (record.usage === null) record.errorCode ??= "client_disconnected";
+    served.abort.abort(reason);
+    await events.return().catch(() => {});
+    // A client that left before it read anything: the events never began, but the prompt has its price.
+    if (record.usage === null) served.settle(new Collector(), false);
+    ended();
+  };
+  // The runtime tells of a client that left by the request's signal, by cancelling the body, or by both.
+  const { signal } = served.abort;
+  signal.addEventListener("abort", () => void (clientLeft(signal) && leave(signal.reason)));
+  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    const next = await events.next();
+    if (next.done) {
+      controller.close();
+      return ended();
+    }
+    const bytes = encoder.encode(next.value);
+    record.bytesOut += bytes.byteLength;
+    controller.enqueue(bytes);
+  };
+  // Nothing is read ahead of the client, so that its leaving is felt by the backend.
+  return new ReadableStream({ pull, cancel: leave }, { highWaterMark: 0 });
+}
+
+async function* eventsOf(c: GatewayContext, served: ServedStream, includeUsage: boolean): Events {
   const { record, gateway } = c.var;
   const writer = new ChunkWriter(served.name, includeUsage);
   const collector = new Collector();

@@ -12,7 +12,7 @@ const SPEC = {
   ],
 } as const;
 
-/** What the next issue's decisions will do: live weights move away from what was declared. */
+/** Live weights move away from what was declared, as a rollout moves them. */
 async function moveWeights(
   stub: DurableObjectStub<RolloutController>,
   digest: string,
