@@ -36,7 +36,7 @@ class Split:
 
     def __post_init__(self) -> None:
         if not self.weights:
-            raise Fault("a split names at least one version", got=[])
+            raise Fault("a split names at least one version")
         seen: set[int] = set()
         for version, weight in self.weights:
             if version in seen:

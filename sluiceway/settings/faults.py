@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
@@ -49,7 +50,23 @@ def told(error: ValidationError, model: type[BaseModel], where: Callable[[str], 
         got = NOTHING
     if got is NOTHING:
         return UserError(message, path=path, hint=hint)
-    return UserError(message, path=path, got=got, hint=hint)
+    return UserError(message, path=path, got=_Brief(got), hint=hint)
+
+
+class _Brief:
+    """A value that prints itself in a line, however large it is."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        if isinstance(self._value, str):
+            return repr(_cut(self._value))
+        return _cut(reprlib.repr(self._value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 120 else f"{text[:117]}..."
 
 
 def keys_at(model: type[BaseModel], location: Sequence[str | int]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from sluiceway.domain.fault import Fault
 from sluiceway.domain.stage import Stage, in_order, nearest
 from sluiceway.errors import UserError
-from sluiceway.settings import checks, yaml_file
+from sluiceway.settings import checks, neighbours, yaml_file
 from sluiceway.settings.faults import told
 from sluiceway.settings.model import Settings
 from sluiceway.workspace import MARKER, Workspace
@@ -64,7 +64,9 @@ def load(workspace: Workspace, stage: str) -> Settings:
         key = path.split(".")[0].split("[")[0]
         return f"{MARKER}: config.{path}" if key in defaults else _shown(source, path)
 
-    return _checked(stated, stage, source, where)
+    settings = _checked(stated, stage, source, where)
+    neighbours.check(workspace, settings, tuple(other for other in stages(workspace) if other != stage))
+    return settings
 
 
 def parse(mapping: Mapping[str, object], source: str, *, stage: str) -> Settings:

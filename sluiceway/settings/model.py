@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from sluiceway.domain.fault import Fault
+from sluiceway.domain.model import parse_ref
+from sluiceway.domain.split import Split
 from sluiceway.domain.stage import PLACEHOLDER_ACCOUNT
 from sluiceway.errors import UserError
 from sluiceway.settings.fields import (
@@ -49,15 +51,11 @@ class Weight(Block):
 
 
 def _sums(weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
-    if not weights:
-        raise Fault("a split names at least one version")
-    total = sum(weight.weight for weight in weights)
-    if total != 100:
-        raise Fault("weights must sum to 100", got=total)
     versions = [weight.version for weight in weights]
     for version in versions:
         if versions.count(version) > 1:
             raise Fault("a version stands once in a split", got=version)
+    Split(tuple((parse_ref(weight.version).number, weight.weight) for weight in weights))
     return weights
 
 

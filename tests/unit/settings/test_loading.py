@@ -202,3 +202,27 @@ def test_pu_06_files_are_read_alike_in_every_locale(stack: Stack) -> None:
     assert done.stdout.decode().startswith(
         "error: stacks/Pulumi.dev.yaml: config.sluiceway:crons[0]: a cron has five fields, got '模'"
     )
+
+
+@pytest.mark.parametrize(("key", "value"), [("custom_domains", "chat.example.com"), ("routes", "api.example.com/v1/*")])
+def test_wr_02_a_host_or_route_has_one_stage(stack: Stack, key: str, value: str) -> None:
+    workspace = stack(
+        f"sluiceway:zone: {ZONE}", f"sluiceway:{key}: [x.example.com{'/*' * (key == 'routes')}, '{value}']"
+    )
+    other = workspace.root / "stacks" / "Pulumi.production.yaml"
+    other.write_text(f"config:\n  sluiceway:{key}: ['{value}']\n", encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        settings.load(workspace, "dev")
+    assert str(caught.value) == (
+        f"stacks/Pulumi.dev.yaml: config.sluiceway:{key}[1]: belongs to stage production too, got '{value}'"
+    )
+    other.write_text("config: [\n", encoding="utf-8")
+    assert settings.load(workspace, "dev").stage == "dev"
+
+
+def test_a_huge_wrong_value_is_told_in_one_short_line(stack: Stack) -> None:
+    bomb = "sluiceway:queue: {retention: [&a [x, x, x, x, x, x, x, x, x], &b [*a, *a, *a, *a], [*b, *b, *b]]}"
+    for line in (bomb, f"sluiceway:queue: {{retention: {'x' * 5000}}}"):
+        with pytest.raises(UserError) as caught:
+            settings.load(stack(line), "dev")
+        assert len(str(caught.value)) < 400
