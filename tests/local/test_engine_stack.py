@@ -19,7 +19,9 @@ SLOW = """\
 import pathlib, time, pulumi
 if not pulumi.runtime.is_dry_run():
     pathlib.Path("started").touch()
-    time.sleep(4)
+    deadline = time.monotonic() + 120
+    while not pathlib.Path("go-on").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
 pulumi.export("done", True)
 """
 
@@ -94,10 +96,17 @@ def test_pu_03_a_second_update_waits_for_the_lock_and_then_succeeds(project: Pro
     first, second = project.stack(), project.stack()
     first.ensure()
     runner = start(first, project)
+    said: list[str] = []
+
+    def on_event(event: Step | Message) -> None:
+        if isinstance(event, Message) and event.severity == "warning":
+            said.append(event.text)
+            go_on(project)
+
+    second.on_event = on_event
     result = second.up()
     runner.join()
     assert result.outputs["done"].value is True
-    said = [one.text for one in project.events if isinstance(one, Message) and one.severity == "warning"]
     assert any("is locked by" in text and "(pid " in text for text in said)
 
 
@@ -109,6 +118,7 @@ def test_pu_03_without_waiting_the_lock_has_an_exit_code_of_its_own(project: Pro
     runner = start(first, project)
     with pytest.raises(LockedError, match=r"locked by \S+@\S+ \(pid \d+\)") as caught:
         second.up()
+    go_on(project)
     runner.join()
     assert caught.value.exit_code == 4
 
@@ -146,10 +156,15 @@ def start(stack: StageStack, project: Project) -> threading.Thread:
     runner = threading.Thread(target=stack.up)
     runner.start()
     flag = project.workspace.root / "infra" / "started"
-    deadline = time.monotonic() + 30
-    while not flag.exists() and time.monotonic() < deadline:
+    deadline = time.monotonic() + 60
+    while not flag.exists():
+        assert time.monotonic() < deadline
         time.sleep(0.05)
     return runner
+
+
+def go_on(project: Project) -> None:
+    (project.workspace.root / "infra" / "go-on").touch()
 
 
 def hold_lock(project: Project, pid: int) -> None:

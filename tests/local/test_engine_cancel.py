@@ -1,0 +1,107 @@
+"""Ctrl-C, and death, in the middle of an update on the real engine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sluiceway.engine.resolve import Engine
+from tests.local.engine_project import Project, make_project
+
+SLEEPY = """\
+import pathlib, time, pulumi
+pulumi.ComponentResource("test:index:Thing", "a")
+pathlib.Path("started").touch()
+time.sleep(120)
+"""
+
+UP = (
+    "import os, pathlib, sys\n"
+    "from sluiceway.engine.automation import StageStack\n"
+    "from sluiceway.engine.resolve import resolve\n"
+    "from sluiceway.progress import Progress\n"
+    "from sluiceway.workspace import Workspace\n"
+    "w = Workspace(pathlib.Path(sys.argv[1]))\n"
+    "try:\n    StageStack(w, 'local', resolve(w, Progress()), dict(os.environ)).up()\n"
+    "except KeyboardInterrupt:\n    sys.exit(130)\n"
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path, engine: Engine) -> Project:
+    made = make_project(tmp_path / "checkout", engine, SLEEPY)
+    made.stack().ensure()
+    return made
+
+
+def begin(project: Project, command: list[str]) -> subprocess.Popen[str]:
+    """Starts an update; returns when its program runs."""
+    env = {**os.environ, **project.env}
+    child = subprocess.Popen(
+        command, env=env, cwd=project.workspace.root, text=True, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 60
+    while not (project.workspace.root / "infra" / "started").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return child
+
+
+def programs(project: Project) -> list[str]:
+    """Command lines of this machine's processes that work in the project."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if str(project.workspace.root) in str((folder / "cwd").readlink()):
+                found.append((folder / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return found
+
+
+def wait_for_none(project: Project) -> None:
+    deadline = time.monotonic() + 20
+    while left := programs(project):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
+
+
+def after(project: Project) -> None:
+    """The stack is free and sound."""
+    project.program("import pulumi\npulumi.export('fine', True)\n")
+    assert project.stack().up().outputs["fine"].value is True
+
+
+def test_ctrl_c_ends_plain_pulumi_without_a_traceback_and_frees_the_stack(project: Project) -> None:
+    child = begin(project, ["pulumi", "up", "--yes", "--skip-preview", "-s", "local", "--non-interactive"])
+    child.send_signal(signal.SIGINT)
+    said, _ = child.communicate(timeout=30)
+    assert child.returncode != 0
+    assert "Traceback" not in said
+    assert "KeyboardInterrupt" not in said
+    wait_for_none(project)
+    after(project)
+
+
+def test_ctrl_c_ends_an_update_of_ours_and_frees_the_stack(project: Project) -> None:
+    child = begin(project, [sys.executable, "-c", UP, str(project.workspace.root)])
+    child.send_signal(signal.SIGINT)
+    said, _ = child.communicate(timeout=30)
+    assert (child.returncode, said) == (130, "")
+    wait_for_none(project)
+    after(project)
+
+
+def test_after_kill_9_of_the_engine_nothing_of_it_runs_on_and_the_next_update_works(project: Project) -> None:
+    child = begin(project, ["pulumi", "up", "--yes", "--skip-preview", "-s", "local", "--non-interactive"])
+    child.kill()
+    child.communicate(timeout=30)
+    wait_for_none(project)
+    after(project)
