@@ -36,6 +36,10 @@ export default defineConfig({
         extends: true,
         test: { name: "bundle", include: ["worker/test/**/*.test.ts"], environment: "node", hookTimeout: 60_000 },
       },
+      {
+        extends: true,
+        test: { name: "host", include: ["sluiceway/local/host/**/*.test.ts"], environment: "node" },
+      },
     ],
   },
 });
