@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from sluiceway.errors import UserError
 from sluiceway.local.ai import app as ai
 from sluiceway.local.ai.calls import CallLog
 from sluiceway.local.ai.engine import Engine
@@ -24,6 +25,7 @@ from sluiceway.local.ai.stage import AiStage
 from sluiceway.local.api.app import ApiConfig, Control
 from sluiceway.local.api.app import routes as api_routes
 from sluiceway.local.api.host_client import HostClient
+from sluiceway.local.daemon_access import AccessLog
 from sluiceway.local.daemon_logs import RotatingLines
 from sluiceway.local.runtime_file import ACCOUNT_ID
 from sluiceway.local.store import Store
@@ -53,6 +55,7 @@ class StageApp:
             sink=sink,
             base_url=api_url,
             limiter=_limiter(),
+            gateway_exists=self._gateway_exists,
         )
         self._config = ApiConfig(
             token=token,
@@ -61,7 +64,8 @@ class StageApp:
         )
         self._control = Control(self._store, self._host, self._config)
         health = Route("/_local/health", _health, methods=["GET"])
-        self.asgi: ASGIApp = Starlette(routes=[health, *ai.routes(self._ai), *api_routes(self._control)])
+        routes = [health, *ai.routes(self._ai), *api_routes(self._control)]
+        self.asgi: ASGIApp = AccessLog(Starlette(routes=routes))
 
     def host_config(self, front_port: int, admin_token: str, s3: Mapping[str, str]) -> dict[str, object]:
         """The line that the host reads on stdin."""
@@ -82,6 +86,10 @@ class StageApp:
         self._host.retarget(admin_url, admin_token)
         await self._control.sync()
 
+    def _gateway_exists(self, name: str) -> bool:
+        # Cloudflare makes the one called "default" by itself when it is first used.
+        return name == "default" or self._store.committed.get("gateway", name) is not None
+
     async def close(self) -> None:
         await self._host.aclose()
         await self._http.aclose()
@@ -97,7 +105,15 @@ def _engine(url: str | None, client: httpx.AsyncClient) -> Engine:
     if url:
         key = os.environ.get("SLUICEWAY_LOCAL_AI_KEY")
         return RemoteEngine(url, client, key=key, model=os.environ.get("SLUICEWAY_LOCAL_AI_MODEL"))
-    return ScriptedEngine(token_delay=float(os.environ.get("SLUICEWAY_LOCAL_AI_DELAY_MS", "4")) / 1000)
+    return ScriptedEngine(token_delay=_delay())
+
+
+def _delay() -> float:
+    """Seconds between the tokens of a stream."""
+    setting = os.environ.get("SLUICEWAY_LOCAL_AI_DELAY_MS", "4")
+    if not (setting.isascii() and setting.isdigit()):
+        raise UserError("must be a whole number of milliseconds", path="SLUICEWAY_LOCAL_AI_DELAY_MS", got=setting)
+    return int(setting) / 1000
 
 
 def _limiter() -> RateLimiter | None:

@@ -151,6 +151,7 @@ def _server_config(app: StageApp) -> uvicorn.Config:
         access_log=False,
         log_config=None,
         server_header=False,
+        ws="none",
         timeout_graceful_shutdown=3,
     )
 
@@ -173,19 +174,27 @@ def _listen(ports: Ports, stack: AsyncExitStack) -> tuple[socket.socket, int]:
     """Takes the API port, and finds a front port that can be had now (the host takes it a second later)."""
     if ports.front == ports.api != 0:
         raise UserError("the Workers and the API can't share a port", path="SLUICEWAY_LOCAL_API_PORT", got=ports.api)
-    listener = _bind(ports.api, "api")
+    listener = bind(ports.api, "api")
     stack.callback(listener.close)
-    with _bind(ports.front, "front") as front:
+    with bind(ports.front, "front") as front:
         return listener, int(front.getsockname()[1])
 
 
-def _bind(port: int, which: str) -> socket.socket:
+def bind(port: int, which: str) -> socket.socket:
+    """A listening socket on loopback; ``which`` (front or api) names the setting in a UserError."""
     variable = "SLUICEWAY_LOCAL_PORT" if which == "front" else "SLUICEWAY_LOCAL_API_PORT"
     if not 0 <= port <= 65535:
         raise UserError("a port is a whole number from 0 to 65535", path=variable, got=port)
+    # The protocol is named because asyncio switches Nagle's algorithm off only where it is; left on, every
+    # answer whose head and body are sent apart waits 40 ms for the other side's acknowledgement.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        return socket.create_server((LOOPBACK, port), backlog=512)
+        listener.bind((LOOPBACK, port))
+        listener.listen(512)
+        return listener
     except OSError as error:
+        listener.close()
         if error.errno == errno.EADDRINUSE:
             raise port_in_use(port, which) from error
         raise UserError(f"port {port} can't be used: {error.strerror}", path=variable) from error

@@ -129,7 +129,7 @@ async def _recorded(
 
 def _record(call: Call, answer: Answer) -> None:
     usage = answer.usage()
-    call.tokens_sent = answer.sent
+    call.tokens_sent = answer.sent()
     call.finish_reason = answer.finish.reason if answer.finish else None
     call.usage = usage.as_json() if usage else None
 

@@ -25,29 +25,30 @@ class Head:
 
 @dataclass
 class Answer:
-    """Gathers events. ``sent`` counts tokens by the stage's own estimate."""
+    """Gathers events."""
 
     text: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     calls: list[tuple[ToolCall, list[str]]] = field(default_factory=list)
     finish: Finish | None = None
-    sent: int = 0
 
     def add(self, event: Event) -> None:
         match event:
             case Text(text):
                 self.text.append(text)
-                self.sent += tokens.count(text)
             case Reasoning(text):
                 self.reasoning.append(text)
-                self.sent += tokens.count(text)
             case ToolCall():
                 self.calls.append((event, []))
             case ToolArguments(index, text):
                 self.calls[index][1].append(text)
-                self.sent += tokens.count(text)
             case Finish():
                 self.finish = event
+
+    def sent(self) -> int:
+        """Tokens so far, by the stage's own estimate."""
+        arguments = ["".join(parts) for _, parts in self.calls]
+        return sum(tokens.count(text) for text in ("".join(self.reasoning), "".join(self.text), *arguments))
 
     def usage(self) -> Usage | None:
         return self.finish.usage if self.finish else None

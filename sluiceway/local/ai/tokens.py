@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 _PIECE = re.compile(r" ?[0-9A-Za-z\u00c0-\u024f\u0370-\u052f]{1,6}|.", re.DOTALL)
+_BEYOND_BMP = re.compile("[\U00010000-\U0010ffff]")
 PER_MESSAGE = 4  # role and separators
 PER_IMAGE = 256
 
@@ -21,11 +22,11 @@ def pieces(text: str) -> list[str]:
 
 
 def weight(piece: str) -> int:
-    return 2 if any(ord(character) > 0xFFFF for character in piece) else 1
+    return 2 if _BEYOND_BMP.search(piece) else 1
 
 
 def count(text: str) -> int:
-    return sum(weight(piece) for piece in pieces(text))
+    return len(pieces(text)) + len(_BEYOND_BMP.findall(text))
 
 
 def within(cut: Sequence[str], limit: int) -> tuple[list[str], int, bool]:

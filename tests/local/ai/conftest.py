@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 
+from sluiceway.local import daemon_stage
 from sluiceway.local.ai import app
 from sluiceway.local.ai.calls import CallLog
 from sluiceway.local.ai.engine import Engine
@@ -60,7 +60,7 @@ class QuietServer(uvicorn.Server):
 @contextmanager
 def serving(engine: Engine, client: httpx.AsyncClient | None = None) -> Iterator[Served]:
     """``client`` is the engine's own and is closed in the loop that used it."""
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = daemon_stage.bind(0, "api")
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     lines: list[str] = []
     stage = AiStage(
