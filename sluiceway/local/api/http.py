@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sluiceway.local.api import envelope, errors
+from sluiceway.local.api import envelope, errors, shapes
 from sluiceway.local.api.config import ApiConfig
 from sluiceway.local.api.control import Control
 from sluiceway.local.store import Doc, Json, Records
@@ -61,12 +61,12 @@ class Call:
         except ValueError as error:
             raise errors.malformed() from error
 
-    async def object(self) -> Doc:
-        """The body as a JSON object; an ApiError when it is anything else."""
+    async def object(self, shape: type[shapes.Body] = shapes.Body) -> Doc:
+        """The body as a JSON object of this shape; an ApiError when it is anything else."""
         body = await self.json()
         if not isinstance(body, dict):
             raise errors.malformed("The request body must be a JSON object")
-        return body
+        return shapes.checked(shape, body)
 
     async def array(self) -> list[Json]:
         body = await self.json()

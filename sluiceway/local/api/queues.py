@@ -6,7 +6,7 @@ import re
 
 from starlette.responses import Response
 
-from sluiceway.local.api import envelope
+from sluiceway.local.api import envelope, shapes
 from sluiceway.local.api.errors import ApiError
 from sluiceway.local.api.http import ACCOUNT, Call, Table
 from sluiceway.local.api.workers import state
@@ -30,7 +30,7 @@ async def get(call: Call) -> Response:
 
 
 async def create(call: Call) -> Response:
-    body = await call.object()
+    body = await call.object(shapes.Queue)
     name, settings = _name(body), _settings(body, _DEFAULTS)
 
     def apply(records: Records) -> Doc:
@@ -52,7 +52,7 @@ async def create(call: Call) -> Response:
 
 
 async def update(call: Call) -> Response:
-    body = await call.object()
+    body = await call.object(shapes.Queue)
 
     def apply(records: Records) -> Doc:
         queue = _require(records, call.param("queue"))
@@ -92,7 +92,7 @@ async def get_consumer(call: Call) -> Response:
 
 
 async def create_consumer(call: Call) -> Response:
-    body = await call.object()
+    body = await call.object(shapes.Queue)
 
     def apply(records: Records) -> Doc:
         queue = _require(records, call.param("queue"))
@@ -104,7 +104,7 @@ async def create_consumer(call: Call) -> Response:
 
 
 async def update_consumer(call: Call) -> Response:
-    body = await call.object()
+    body = await call.object(shapes.Queue)
 
     def apply(records: Records) -> Doc:
         old = _consumer(records, call.param("queue"), call.param("consumer"))

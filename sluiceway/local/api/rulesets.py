@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from sluiceway.local.api import envelope, errors, zones
+from sluiceway.local.api import envelope, errors, shapes, zones
 from sluiceway.local.api.config import ApiConfig
 from sluiceway.local.api.http import Call, Table
 from sluiceway.local.store import Doc, Json, Records
@@ -28,7 +28,7 @@ async def listing(call: Call) -> Response:
 
 
 async def create(call: Call) -> Response:
-    body = await call.object()
+    body = await call.object(shapes.Ruleset)
     phase = _phase(body.get("phase"))
     if body.get("kind") != "zone":
         raise errors.ApiError(400, 20021, "the kind of a ruleset of a zone must be 'zone'")
@@ -50,7 +50,7 @@ async def get(call: Call) -> Response:
 
 async def update(call: Call) -> Response:
     """Replaces all rules."""
-    body = await call.object()
+    body = await call.object(shapes.Ruleset)
 
     def apply(records: Records) -> Doc:
         zone = zones.require(records, call.param("zone"))
@@ -77,7 +77,7 @@ async def get_entry_point(call: Call) -> Response:
 
 
 async def put_entry_point(call: Call) -> Response:
-    body, phase = await call.object(), _phase(call.param("phase"))
+    body, phase = await call.object(shapes.Ruleset), _phase(call.param("phase"))
 
     def apply(records: Records) -> Doc:
         zone = zones.require(records, call.param("zone"))
@@ -88,12 +88,12 @@ async def put_entry_point(call: Call) -> Response:
 
 
 async def add_rule(call: Call) -> Response:
-    body = await call.object()
+    body = await call.object(shapes.Rule)
     return await _change_rules(call, lambda rules: [*rules, body])
 
 
 async def change_rule(call: Call) -> Response:
-    body, key = await call.object(), call.param("rule")
+    body, key = await call.object(shapes.Rule), call.param("rule")
     return await _change_rules(
         call, lambda rules: [{**r, **body, "id": key} if r["id"] == key else r for r in rules], key
     )

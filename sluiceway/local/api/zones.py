@@ -6,7 +6,7 @@ import re
 
 from starlette.responses import Response
 
-from sluiceway.local.api import envelope, errors
+from sluiceway.local.api import envelope, errors, shapes
 from sluiceway.local.api.config import ApiConfig, zone_id
 from sluiceway.local.api.http import Call, Table
 from sluiceway.local.store import Doc, Records
@@ -74,7 +74,7 @@ async def list_dns(call: Call) -> Response:
 
 
 async def create_dns(call: Call) -> Response:
-    body = await call.object()
+    body = await call.object(shapes.Record)
     if not body.get("type") or not body.get("name"):
         raise errors.ApiError(400, 9000, "DNS name is invalid.")
 

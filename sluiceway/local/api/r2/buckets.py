@@ -7,7 +7,7 @@ import re
 from starlette.responses import Response
 
 from sluiceway.local import world
-from sluiceway.local.api import envelope
+from sluiceway.local.api import envelope, shapes
 from sluiceway.local.api.errors import ApiError
 from sluiceway.local.api.http import ACCOUNT, Call, Table
 from sluiceway.local.store import Doc, Json, Records
@@ -117,7 +117,7 @@ async def get_lifecycle(call: Call) -> Response:
 
 
 async def put_lifecycle(call: Call) -> Response:
-    rules = (await call.object()).get("rules", [])
+    rules = (await call.object(shapes.Rules)).get("rules", [])
     if not isinstance(rules, list) or not all(_is_rule(rule) for rule in rules):
         raise ApiError(400, 10012, "The lifecycle configuration is not valid.")
     if len({rule["id"] for rule in rules}) != len(rules):

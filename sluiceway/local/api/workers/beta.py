@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from sluiceway.local.api import envelope, errors
+from sluiceway.local.api import envelope, errors, shapes
 from sluiceway.local.api.http import ACCOUNT, Call, Table
 from sluiceway.local.api.workers import state, versions, views
 from sluiceway.local.api.workers.upload import from_json
@@ -14,7 +14,7 @@ _BASE = f"{ACCOUNT}/workers/workers"
 
 
 async def create(call: Call) -> Response:
-    body = await call.object()
+    body = await call.object(shapes.Settings)
 
     def apply(records: Records) -> Doc:
         worker = state.create(records, call.config, body.get("name"))
@@ -36,7 +36,7 @@ async def get(call: Call) -> Response:
 
 
 async def update(call: Call) -> Response:
-    body = await call.object()
+    body = await call.object(shapes.Settings)
     whole = call.request.method == "PUT"
 
     def apply(records: Records) -> Doc:

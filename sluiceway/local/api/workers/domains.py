@@ -7,7 +7,7 @@ import re
 
 from starlette.responses import Response
 
-from sluiceway.local.api import envelope, errors, zones
+from sluiceway.local.api import envelope, errors, shapes, zones
 from sluiceway.local.api.http import ACCOUNT, Call, Table
 from sluiceway.local.api.workers import state
 from sluiceway.local.store import Doc, Json, Records
@@ -57,7 +57,7 @@ async def changeset(call: Call) -> Response:
 
 async def put_records(call: Call) -> Response:
     """wrangler's way: the domains of a script become exactly these."""
-    body = await call.object()
+    body = await call.object(shapes.Origins)
     origins: list[Json] = body.get("origins") or []
 
     def apply(records: Records) -> list[Doc]:

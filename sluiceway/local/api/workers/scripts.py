@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from sluiceway.local.api import envelope, errors
+from sluiceway.local.api import envelope, errors, shapes
 from sluiceway.local.api.http import ACCOUNT, Call, Table
 from sluiceway.local.api.workers import bindings, deployments, state, versions, views
 from sluiceway.local.api.workers.upload import from_multipart
@@ -86,7 +86,7 @@ async def get_version(call: Call) -> Response:
 
 
 async def create_deployment(call: Call) -> Response:
-    body = await call.object()
+    body = await call.object(shapes.Deployment)
     if body.get("strategy") != "percentage":
         raise errors.validation("The strategy of a deployment must be percentage.")
     force = call.flag("force") or body.get("force") is True

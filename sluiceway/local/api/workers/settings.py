@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from sluiceway.local.api import cron, envelope, errors
+from sluiceway.local.api import cron, envelope, errors, shapes
 from sluiceway.local.api.http import ACCOUNT, Call, Table
 from sluiceway.local.api.workers import bindings, state, versions, views
 from sluiceway.local.store import Doc, Json, Records
@@ -19,7 +19,8 @@ async def get_subdomain(call: Call) -> Response:
 
 
 async def put_subdomain(call: Call) -> Response:
-    body: Doc = {"enabled": False} if call.request.method == "DELETE" else await call.object()
+    off: Doc = {"enabled": False}
+    body = off if call.request.method == "DELETE" else await call.object(shapes.Subdomain)
 
     def apply(records: Records) -> Doc:
         worker = state.require(records, call.param("script"))
@@ -67,7 +68,7 @@ async def get_script_settings(call: Call) -> Response:
 
 
 async def patch_script_settings(call: Call) -> Response:
-    body = await call.object()
+    body = await call.object(shapes.Settings)
 
     def apply(records: Records) -> Doc:
         worker = state.require(records, call.param("script"))
@@ -118,8 +119,8 @@ async def delete_secret(call: Call) -> Response:
 
 async def patch_secrets(call: Call) -> Response:
     """Merge patch: an object per secret to write, null to remove it."""
-    given: Json = (await call.object()).get("secrets")
-    if not isinstance(given, dict) or len(given) > MAX_BULK_SECRETS:
+    given: Json = (await call.object(shapes.Secrets))["secrets"]
+    if len(given) > MAX_BULK_SECRETS:
         raise errors.validation(f"secrets must be an object of at most {MAX_BULK_SECRETS} entries.")
     await _edit_secrets(call, {name: entry["text"] if entry else None for name, entry in given.items()})
     return envelope.ok([{"name": name, "type": "secret_text"} for name, entry in given.items() if entry])

@@ -16,7 +16,7 @@ from pathlib import Path
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
-from sluiceway.local.api import errors
+from sluiceway.local.api import errors, shapes
 from sluiceway.local.store import Doc, Json
 from sluiceway.local.world import MODULE_CONTENT_TYPES
 
@@ -91,6 +91,7 @@ async def from_multipart(request: Request) -> Upload:
 
 def from_json(body: Doc) -> Upload:
     """Body of the beta API: ``modules`` with ``content_base64``, the rest as in multipart metadata."""
+    shapes.checked(shapes.Version, body)
     modules = tuple(_module(item) for item in body.get("modules") or [])
     return checked(Upload({key: value for key, value in body.items() if key != "modules"}, modules))
 
@@ -132,7 +133,7 @@ def _metadata(content: bytes) -> Doc:
         raise errors.malformed("Could not parse the metadata part as JSON") from error
     if not isinstance(value, dict):
         raise errors.malformed("The metadata part must be a JSON object")
-    return value
+    return shapes.checked(shapes.Version, value)
 
 
 def _module(item: Doc) -> Module:
