@@ -94,6 +94,17 @@ describe("LiveTable", () => {
     expect(controller.asked).toHaveLength(1);
   });
 
+  it("lets no early request go by the config while the first ask is under way", async () => {
+    const slow = Promise.withResolvers<Split>();
+    controller.answer = () => slow.promise;
+    const early = [split(), split(), split()];
+    slow.resolve([
+      [1, 0],
+      [2, 100],
+    ]);
+    for (const got of await Promise.all(early)) expect(got[1]).toEqual([2, 100]);
+  });
+
   it("asks again when a refresh never came back", async () => {
     controller.answer = () => new Promise(() => {});
     await split();

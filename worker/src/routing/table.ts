@@ -18,7 +18,7 @@ export function controllerOf(env: GatewayEnv, config: GatewayConfig): TableSourc
 
 /** Age at which live weights are asked for again, in the background. */
 const FRESH_MS = 2_000;
-/** Longest that the isolate's first request waits for the controller before it goes by the config. */
+/** Longest that the isolate's first requests wait for the controller before they go by the config. */
 const FIRST_WAIT_MS = 250;
 /** A refresh whose request died with its client is given up after this. */
 const STUCK_MS = 5_000;
@@ -35,6 +35,8 @@ export class LiveTable {
   #weights: RolloutTable = {};
   #askedAt = Number.NEGATIVE_INFINITY;
   #asking = false;
+  /** The first ask has been answered, or has had its time. */
+  #begun = false;
   #answered = false;
 
   constructor(config: GatewayConfig, now: () => number) {
@@ -43,13 +45,16 @@ export class LiveTable {
     this.#spec = Object.fromEntries(Object.entries(config.models).map(([name, model]) => [name, model.split]));
   }
 
-  /** The live split of a model of the config. Only the first caller waits, and briefly. */
+  /** The live split of a model of the config. Waits, and only briefly, until the controller was first asked. */
   async splitOf(model: string, source: () => TableSource, later: (work: Promise<void>) => void): Promise<Split> {
-    if (this.#due()) {
-      const first = this.#askedAt === Number.NEGATIVE_INFINITY;
+    if (!this.#begun) {
+      // Each of the isolate's first requests asks for itself, so that none goes by a split that a rollout has left.
       const work = this.refresh(source);
       later(work);
-      if (first) await within(FIRST_WAIT_MS, work);
+      await within(FIRST_WAIT_MS, work);
+      this.#begun = true;
+    } else if (this.#due()) {
+      later(this.refresh(source));
     }
     return this.#weights[model] ?? this.#config.models[model]?.split ?? [];
   }
