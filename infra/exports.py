@@ -22,7 +22,7 @@ def export_stage(plan: StagePlan, rendered: RenderedStage, declared: DeclaredSta
     model = next((model.name for model in plan.models if model.default), plan.models[0].name)
     outputs: dict[str, pulumi.Input[object]] = {
         "url": url,
-        "curl": url.apply(lambda known: curl_line(plan, known, model)),
+        "curl": url.apply(lambda known: curl_line(plan, known, model) if known else None),
         "worker": declared.worker.worker_name,
         "worker_version_id": declared.worker.version_id,
         "deployment_id": declared.worker.deployment_id,
@@ -39,14 +39,18 @@ def export_stage(plan: StagePlan, rendered: RenderedStage, declared: DeclaredSta
         pulumi.export(name, value)
 
 
-def stage_url(plan: StagePlan, declared: DeclaredStage) -> pulumi.Output[str]:
-    """Where the stage answers: a custom domain, else a route's host, else workers.dev; loopback for local."""
+def stage_url(plan: StagePlan, declared: DeclaredStage) -> pulumi.Output[str | None]:
+    """Where the stage answers: a custom domain, else a route's host, else workers.dev; loopback for local.
+
+    None for a stage that nothing leads to.
+    """
     if plan.stage == LOCAL:
         return pulumi.Output.from_input(os.environ.get("SLUICEWAY_LOCAL_URL", "http://127.0.0.1:8787"))
     hosts = [*plan.custom_domains, *(pattern.split("/")[0] for pattern in plan.routes if not pattern.startswith("*"))]
     if hosts:
         return pulumi.Output.from_input(f"https://{hosts[0]}")
-    return declared.worker.workers_dev_url.apply(lambda url: url or "")
+    # Cloudflare tells the name also where it is switched off.
+    return declared.worker.workers_dev_url if plan.workers_dev else pulumi.Output.from_input(None)
 
 
 def curl_line(plan: StagePlan, url: str, model: str) -> str:

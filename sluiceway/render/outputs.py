@@ -21,7 +21,7 @@ _HINT = "render inside Output.apply or Output.all, on resolved values"
 
 
 def is_output(value: object) -> bool:
-    """Whether ``value`` is a Pulumi Output, an awaitable for one, or an unknown."""
+    """Whether ``value`` is a Pulumi Output, or what stands for one in a preview."""
     module = sys.modules.get("pulumi.output")
     return module is not None and isinstance(value, (module.Output, module.Unknown))
 

@@ -12,6 +12,7 @@ import pytest
 
 from infra.components.release_record import KEY as RELEASE_KEY
 from sluiceway.errors import UserError
+from sluiceway.planning import Zone
 from tests.components.conftest import STAGES, WORKSPACE, Stages
 from tests.components.harness import UNKNOWN
 from tests.components.running import CANARY, bindings_of, run_stage
@@ -96,6 +97,28 @@ def test_a_stage_without_a_host_of_its_own_is_told_by_its_workers_dev_url(stages
     run = run_stage(stages, plan)
     assert run.outputs["url"] == f"https://{plan.worker_name}.example.workers.dev"
     assert "$SLUICEWAY_API_KEY" in run.outputs["curl"]
+
+
+def test_a_stage_that_nothing_leads_to_tells_no_url(stages: Stages) -> None:
+    plan = replace(stages.plan("staging"), custom_domains=(), routes=(), workers_dev=False)
+    outputs = run_stage(stages, plan).outputs
+    assert outputs.get("url") is None
+    assert outputs.get("curl") is None
+
+
+@pytest.mark.parametrize(
+    ("domains", "routes", "url"),
+    [
+        (("chat.example.com",), ("api.example.com/*",), "https://chat.example.com"),
+        ((), ("*.example.com/*", "api.example.com/v1/*"), "https://api.example.com"),
+    ],
+)
+def test_a_stage_with_hosts_of_its_own_is_told_by_the_first(
+    stages: Stages, domains: tuple[str, ...], routes: tuple[str, ...], url: str
+) -> None:
+    zone = Zone("example.com", "f" * 32)
+    plan = replace(stages.plan("staging"), zone=zone, custom_domains=domains, routes=routes)
+    assert run_stage(stages, plan).outputs["url"] == url
 
 
 def test_limits_and_models_are_in_place_before_the_code_that_needs_them(stages: Stages) -> None:
