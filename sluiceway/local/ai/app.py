@@ -8,10 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from sluiceway.local.ai import binding, rest
+from sluiceway.local.ai import binding, rest, wire
 from sluiceway.local.ai.sink import parse_events
 from sluiceway.local.ai.stage import AiStage
-from sluiceway.local.api import auth, envelope
+from sluiceway.local.api import auth
 
 _SINK_LIMIT = 4 * 1024 * 1024
 
@@ -37,15 +37,15 @@ def routes(stage: AiStage) -> list[BaseRoute]:
     async def calls(http: Request) -> Response:
         if http.method == "DELETE":
             stage.calls.clear()
-            return envelope.ok({})
+            return wire.enveloped({})
         found = stage.calls.recent(limit=_number(http, "limit", 100), since=_number(http, "since", 0))
-        return envelope.ok([call.as_json() for call in found])
+        return wire.enveloped([call.as_json() for call in found])
 
     async def events(http: Request) -> Response:
         found = stage.sink.recent(
             kind=http.query_params.get("kind"), since=_number(http, "since", 0), limit=_number(http, "limit", 100)
         )
-        return envelope.ok({"events": found, "next": stage.sink.last_seq})
+        return wire.enveloped({"events": found, "next": stage.sink.last_seq})
 
     guarded: list[BaseRoute] = [
         *rest.routes(stage),

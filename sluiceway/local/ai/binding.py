@@ -24,7 +24,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sluiceway.local.ai import answer, batch, models
+from sluiceway.local.ai import answer, batch, models, wire
 from sluiceway.local.ai.answer import CallerLeftError, Stream
 from sluiceway.local.ai.calls import Call
 from sluiceway.local.ai.errors import AiError, bad_input
@@ -53,7 +53,7 @@ async def serve(stage: AiStage, http: Request) -> Response:
             return _gateway(stage, http.method, unquote(found[1]), found[2], unquote(found[3]))
         raise AiError(7003, f"No route for {http.method} {meant.path}", status=404)
     except AiError as error:
-        return _json(error.for_binding(), error.status, {"cf-ai-req-id": stage.new_id()})
+        return wire.answer(error.for_binding(), error.status, {"cf-ai-req-id": stage.new_id()})
     except CallerLeftError:
         return Response(status_code=499)
 
@@ -64,7 +64,7 @@ async def _run(stage: AiStage, http: Request, headers: Mapping[str, str]) -> Res
     model = str(headers.get("cf-consn-model-id") or sent.get("model") or "")
     if not isinstance(body, dict) or not isinstance(options, dict):
         raise bad_input("required properties at '/' are 'inputs'")
-    call = stage.calls.open("binding", model, body, options, headers)
+    call = stage.calls.open("binding", model, body, options, headers, len(await http.body()))
     gateway = options.get("gateway")
     extra = {"cf-ai-req-id": stage.new_id()}
     if isinstance(gateway, dict) and gateway.get("id"):
@@ -76,14 +76,18 @@ async def _run(stage: AiStage, http: Request, headers: Mapping[str, str]) -> Res
             call.close("error", str(error))
             raise
     if batch.is_batch(body):
-        return _json(await batch.run(stage, http, call, body), 200, extra)
+        return wire.answer(await batch.run(stage, http, call, body), 200, extra)
     return _response(await answer.run(stage, http, call, body), extra)
 
 
 async def _universal(stage: AiStage, http: Request, headers: Mapping[str, str], gateway: str) -> Response:
     """Tries the steps in turn; the answer is that of the first that works, else the last error."""
     check_gateway(stage, gateway)
-    steps = json.loads(await http.body() or b"[]")
+    sent = await http.body()
+    try:
+        steps = json.loads(sent)
+    except ValueError:
+        steps = None
     if not isinstance(steps, list) or not steps:
         raise bad_input("a list of steps is expected")
     failed: AiError | None = None
@@ -99,9 +103,9 @@ async def _universal(stage: AiStage, http: Request, headers: Mapping[str, str], 
         if isinstance(result, Stream):
             return result.response(extra)
         wrapped = result if openai else {"result": result, "success": True, "errors": [], "messages": []}
-        return _json(wrapped, 200, extra)
+        return wire.answer(wrapped, 200, extra)
     assert failed is not None
-    return _json(failed.for_rest(stage.new_id()), failed.status, {})
+    return wire.answer(failed.for_rest(stage.new_id()), failed.status, {})
 
 
 def _step_call(stage: AiStage, step: object, headers: Mapping[str, str]) -> Call:
@@ -127,11 +131,11 @@ def _gateway(stage: AiStage, method: str, gateway: str, what: str, name: str) ->
     if what == "url":
         path = "" if name == "universal" else f"/{name}"
         url = f"{stage.base_url}/_local/gateway/v1/{stage.account_id}/{gateway}{path}"
-        return _json({"result": {"url": url}, "success": True, "errors": [], "messages": []})
+        return wire.enveloped({"url": url})
     call = stage.calls.by_log(name)
     if call is None:
         error = {"code": 7002, "message": "Log not found"}
-        return _json({"result": None, "success": False, "errors": [error], "messages": []}, 404)
+        return wire.answer({"result": None, "success": False, "errors": [error], "messages": []}, 404)
     usage = call.usage or {}
     result = {
         "id": name,
@@ -144,7 +148,7 @@ def _gateway(stage: AiStage, method: str, gateway: str, what: str, name: str) ->
         "tokens_out": usage.get("completion_tokens", 0),
         "cached": False,
     }
-    return _json({"result": result if method == "GET" else {}, "success": True, "errors": [], "messages": []})
+    return wire.enveloped(result if method == "GET" else {})
 
 
 def _models(query: Mapping[str, list[str]]) -> Response:
@@ -155,14 +159,8 @@ def _models(query: Mapping[str, list[str]]) -> Response:
     if not (page.isdigit() and size.isdigit() and int(page) and int(size)):
         raise bad_input("page and per_page must be whole numbers from 1")
     found, _ = models.search(text=one("search", ""), task=one("task", ""), page=int(page), per_page=int(size))
-    return _json({"result": found, "success": True, "errors": [], "messages": []})
+    return wire.enveloped(found)
 
 
 def _response(result: Stream | dict[str, Any], headers: Mapping[str, str]) -> Response:
-    return result.response(headers) if isinstance(result, Stream) else _json(result, 200, headers)
-
-
-def _json(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    # The binding parses a body only if its type is this text exactly, with no charset behind it.
-    text = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    return Response(text, status, {**(headers or {}), "content-type": "application/json"})
+    return result.response(headers) if isinstance(result, Stream) else wire.answer(result, 200, headers)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 Via = Literal["binding", "rest", "gateway", "batch"]
 _KEPT = 1000
+_KEPT_BYTES = 32 * 1024 * 1024  # of inputs: pictures come as text of megabytes
 # Headers that say something about the call; never those that hold a credential.
 _SHOWN = ("cf-aig-", "x-session-affinity", "x-request-id", "x-sluiceway-", "cf-consn-")
 
@@ -35,6 +36,7 @@ class Call:
     usage: Mapping[str, Any] | None = None
     tokens_sent: int = 0
     log_id: str | None = None
+    size: int = 0
 
     @property
     def cancelled(self) -> bool:
@@ -55,8 +57,9 @@ class CallLog:
     """The last calls, oldest first. ``now`` gives UTC."""
 
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    _calls: deque[Call] = field(default_factory=lambda: deque(maxlen=_KEPT), init=False)
+    _calls: deque[Call] = field(default_factory=deque, init=False)
     _seq: int = field(default=0, init=False)
+    _bytes: int = field(default=0, init=False)
 
     def open(
         self,
@@ -65,12 +68,18 @@ class CallLog:
         inputs: Mapping[str, Any],
         options: Mapping[str, Any],
         headers: Mapping[str, str],
+        size: int = 0,
     ) -> Call:
+        """``size``: bytes of the request, by which old calls are dropped early when requests are large."""
         self._seq += 1
         shown = {name: value for name, value in headers.items() if name.startswith(_SHOWN)}
         at = self.now().isoformat(timespec="milliseconds")
-        call = Call(self._seq, at, via, model, inputs, options, shown, streamed=inputs.get("stream") is True)
+        streamed = inputs.get("stream") is True
+        call = Call(self._seq, at, via, model, inputs, options, shown, streamed=streamed, size=size)
         self._calls.append(call)
+        self._bytes += size
+        while len(self._calls) > _KEPT or (self._bytes > _KEPT_BYTES and len(self._calls) > 1):
+            self._bytes -= self._calls.popleft().size
         return call
 
     def recent(self, *, limit: int = _KEPT, since: int = 0) -> list[Call]:
@@ -83,3 +92,4 @@ class CallLog:
 
     def clear(self) -> None:
         self._calls.clear()
+        self._bytes = 0

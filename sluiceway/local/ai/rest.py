@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from sluiceway.local.ai import answer, batch, models
+from sluiceway.local.ai import answer, batch, models, wire
 from sluiceway.local.ai.answer import CallerLeftError, Stream
 from sluiceway.local.ai.errors import AiError, bad_input
 from sluiceway.local.ai.request import read_json
 from sluiceway.local.ai.stage import BODY_LIMIT, AiStage
-from sluiceway.local.api import envelope
 
 _BASE = "/client/v4/accounts/{account}/ai"
 _GATEWAY = "/_local/gateway/v1/{account}/{gateway}"
@@ -54,7 +52,7 @@ def _caught(stage: AiStage, handler: Handler) -> Handler:
         try:
             response = await handler(http)
         except AiError as error:
-            response = _json(error.for_rest(request_id), error.status)
+            response = wire.answer(error.for_rest(request_id), error.status)
         except CallerLeftError:
             return Response(status_code=499)
         response.headers["cf-ai-req-id"] = request_id
@@ -67,11 +65,11 @@ async def _run(stage: AiStage, http: Request, model: str) -> Response:
     body = read_json(await http.body(), BODY_LIMIT)
     options = body.pop("options", None) or {}
     queued = http.query_params.get("queueRequest") == "true"
-    call = stage.calls.open("rest", model, body, options, _headers(http))
+    call = stage.calls.open("rest", model, body, options, _headers(http), len(await http.body()))
     if queued or batch.is_batch(body):
-        return envelope.ok(await batch.run(stage, http, call, body))
+        return wire.enveloped(await batch.run(stage, http, call, body))
     result = await answer.run(stage, http, call, body)
-    return result.response({}) if isinstance(result, Stream) else envelope.ok(result)
+    return result.response({}) if isinstance(result, Stream) else wire.enveloped(result)
 
 
 async def _openai(stage: AiStage, http: Request, task: str) -> Response:
@@ -82,9 +80,9 @@ async def _openai(stage: AiStage, http: Request, task: str) -> Response:
     name = name.removeprefix("workers-ai/")
     if models.find(name).task != task:
         raise bad_input(f"{name} is not a model for this path")
-    call = stage.calls.open("rest", name, body, {"openai": True}, _headers(http))
+    call = stage.calls.open("rest", name, body, {"openai": True}, _headers(http), len(await http.body()))
     result = await answer.run(stage, http, call, body, "openai")
-    return result.response({}) if isinstance(result, Stream) else _json(result)
+    return result.response({}) if isinstance(result, Stream) else wire.answer(result)
 
 
 async def _search(http: Request) -> Response:
@@ -96,12 +94,8 @@ async def _search(http: Request) -> Response:
         text=query.get("search", ""), task=query.get("task", ""), page=int(page), per_page=int(size)
     )
     info = {"page": int(page), "per_page": int(size), "count": len(found), "total_count": total}
-    return envelope.ok(found, info=info)
+    return wire.enveloped(found, info)
 
 
 def _headers(http: Request) -> dict[str, str]:
     return dict(http.headers.items())
-
-
-def _json(value: object, status: int = 200) -> Response:
-    return Response(json.dumps(value, ensure_ascii=False), status, media_type="application/json")

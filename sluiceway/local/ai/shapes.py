@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from sluiceway.local.ai import tokens
 from sluiceway.local.ai.engine import Event, Finish, Reasoning, Text, ToolArguments, ToolCall, Usage
+from sluiceway.local.ai.wire import encode
 
 Shape = Literal["openai", "native"]
 DONE = b"data: [DONE]\n\n"
@@ -143,4 +144,4 @@ def _chunk(head: Head, delta: dict[str, Any], reason: str | None = None) -> dict
 
 
 def _sse(value: dict[str, Any]) -> bytes:
-    return f"data: {json.dumps(value, ensure_ascii=False, separators=(',', ':'))}\n\n".encode()
+    return b"data: " + encode(value) + b"\n\n"

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 _KEPT = 5000
+_KEPT_CHARACTERS = 16 * 1024 * 1024  # a Worker may log megabytes
 
 
 class EventSink:
@@ -20,15 +21,26 @@ class EventSink:
     def __init__(self, write: Callable[[str], None], now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._write = write
         self._now = now
-        self._events: deque[dict[str, Any]] = deque(maxlen=_KEPT)
+        self._events: deque[dict[str, Any]] = deque()
+        self._lengths: deque[int] = deque()
+        self._characters = 0
         self._seq = 0
 
     def add(self, events: Iterable[Mapping[str, Any]]) -> None:
         for event in events:
             self._seq += 1
             kept = {"seq": self._seq, "at": self._now().isoformat(timespec="milliseconds"), **event}
-            self._events.append(kept)
-            self._write(json.dumps(kept, ensure_ascii=False, separators=(",", ":")))
+            line = json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+            self._write(line)
+            self._keep(kept, len(line))
+
+    def _keep(self, event: dict[str, Any], length: int) -> None:
+        self._events.append(event)
+        self._lengths.append(length)
+        self._characters += length
+        while len(self._events) > _KEPT or (self._characters > _KEPT_CHARACTERS and len(self._events) > 1):
+            self._events.popleft()
+            self._characters -= self._lengths.popleft()
 
     def recent(self, *, kind: str | None = None, since: int = 0, limit: int = _KEPT) -> list[dict[str, Any]]:
         """Events after number ``since``, of one ``kind`` if given, the newest ``limit``, oldest first."""

@@ -8,9 +8,11 @@ import time
 import pytest
 
 from sluiceway.errors import UserError
+from sluiceway.local.ai.calls import CallLog
 from sluiceway.local.ai.errors import AiError
 from sluiceway.local.ai.limits import RateLimiter
 from sluiceway.local.ai.models import find
+from sluiceway.local.ai.sink import EventSink
 from tests.local.ai.conftest import GLM, KIMI, SECRET, Served
 
 CALLS = "/client/v4/_local/ai/calls"
@@ -109,3 +111,27 @@ def test_models_can_be_searched(served: Served) -> None:
     assert len(answer["result"]) == 2
     assert answer["result_info"]["total_count"] == 4
     assert served.client.get(f"{served.ai}/models/search?page=x").status_code == 400
+
+
+def test_what_is_remembered_is_bounded_by_size_too() -> None:
+    calls = CallLog()
+    for _ in range(20):
+        calls.open("rest", GLM, {}, {}, {}, size=4_000_000)
+    assert 2 <= len(calls.recent()) <= 8
+    assert calls.recent()[-1].seq == 20
+    lines: list[str] = []
+    sink = EventSink(lines.append)
+    sink.add({"kind": "tail", "text": "x" * 4_000_000} for _ in range(20))
+    assert len(lines) == 20
+    assert 2 <= len(sink.recent()) <= 4
+    sink.add({"kind": "tail"} for _ in range(6000))
+    assert len(sink.recent()) == 5000
+
+
+def test_half_a_character_in_a_prompt_breaks_neither_the_answer_nor_the_views(served: Served) -> None:
+    sent = b'{"messages":[{"role":"user","content":"repeat after me: a\\ud83eb"}],"stream":%s}'
+    for stream in (b"false", b"true"):
+        answer = served.client.post(f"{served.ai}/run/{GLM}", content=sent % stream)
+        assert answer.status_code == 200
+        assert "\\ud83e" in answer.text
+    assert served.client.get(f"{served.url}{CALLS}").status_code == 200
