@@ -111,5 +111,5 @@ def serve(provider: TableProvider, version: str, argv: list[str]) -> None:
     try:
         asyncio.run(run())
     except KeyboardInterrupt:
-        # Ctrl-C reaches the whole process group; the engine decides when plugins end.
+        # Only when run by hand: the engine starts plugins in a process group of their own.
         return

@@ -30,8 +30,9 @@ class Outcome:
 
     @property
     def steps(self) -> dict[str, int]:
-        found = re.findall(r"^    (?:[^\s\d]+ )?(\d+) ([a-z ]+?)(?:\. .*)?$", self.text, re.MULTILINE)
-        return {what: int(count) for count, what in found}
+        lines = re.findall(r"^    (?:[-+~=]+ ?)?\d+ [a-z].*$", self.text, re.MULTILINE)
+        found = re.findall(r"(\d+) ([a-z]+(?: [a-z]+)*)", "\n".join(lines))
+        return {what: int(count) for count, what in found if what not in {"change", "changes"}}
 
 
 @dataclass
@@ -82,10 +83,10 @@ class Program:
             raise AssertionError(outcome.text)
         return outcome
 
-    def up(self, **env: str) -> Outcome:
+    def up(self, env: dict[str, str] | None = None) -> Outcome:
         return self.run("up", "-s", "local", "--yes", "--skip-preview", "--suppress-progress", env=env)
 
-    def preview(self, **env: str) -> Outcome:
+    def preview(self, env: dict[str, str] | None = None) -> Outcome:
         return self.run("preview", "-s", "local", "--suppress-progress", env=env)
 
     def refresh(self) -> Outcome:

@@ -38,9 +38,11 @@ def test_a_deployment_that_cloudflare_would_refuse_is_refused_first(driver: Driv
     assert "versions" in refused.value.faults
 
 
-def test_a_zero_share_is_allowed(driver: Driver) -> None:
+def test_a_share_that_the_official_provider_refuses_is_refused_here_too(driver: Driver) -> None:
     versions = [{"versionId": "v1", "percentage": 100}, {"versionId": "v2", "percentage": 0}]
-    driver.check("WorkersDeployment", {**SAMPLES["WorkersDeployment"], "versions": versions})
+    with pytest.raises(Refused) as refused:
+        driver.check("WorkersDeployment", {**SAMPLES["WorkersDeployment"], "versions": versions})
+    assert list(refused.value.faults) == ["versions[1].percentage"]
 
 
 def test_busy_api_is_asked_again(driver: Driver, fake: FakeCloudflare) -> None:

@@ -144,6 +144,11 @@ def test_tf_08_a_route_of_somebody_elses_worker_is_never_taken(driver: Driver, f
     assert fake.table("routes")["r9"]["script"] == "their-site"
 
 
+def test_tf_08_a_preview_needs_no_right_to_read_routes(driver: Driver, fake: FakeCloudflare) -> None:
+    fake.faults.append((f"GET {ROUTES}", 403, 10000, "Authentication error"))
+    assert driver.preview("WorkersRoute", ROUTE) == ROUTE
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "bad"),
     [

@@ -52,7 +52,7 @@ def _nothing_changes_until_something_does(program: Program, fake: FakeCloudflare
     assert program.refresh().steps == {"unchanged": RESOURCES}
     assert program.preview().steps == {"unchanged": RESOURCES}
     # TF-01: the order of bindings means nothing.
-    assert program.preview(SAMPLE="reorder").steps == {"unchanged": RESOURCES}
+    assert program.preview({"SAMPLE": "reorder"}).steps == {"unchanged": RESOURCES}
     assert fake.writes() == []
 
 
@@ -90,7 +90,7 @@ def _a_failing_up_names_the_call_and_hides_the_secret(program: Program) -> None:
 
 def _what_was_made_by_hand_is_imported(program: Program, fake: FakeCloudflare) -> None:
     fake.table("queues")["q-by-hand"] = {"queue_id": "q-by-hand", "queue_name": "by-hand", "settings": {}}
-    outcome = program.up(SAMPLE="import", SAMPLE_QUEUE="q-by-hand")
+    outcome = program.up({"SAMPLE": "import", "SAMPLE_QUEUE": "q-by-hand"})
     assert outcome.steps["imported"] == 1
     (adopted,) = [item for item in program.state() if item["urn"].endswith("::adopted")]
     assert (adopted["id"], adopted["outputs"]["queueName"]) == ("q-by-hand", "by-hand")

@@ -137,6 +137,16 @@ def test_pu_07_secret_texts_stay_secret_and_are_kept_over_a_refresh(driver: Driv
     assert driver.changed(fresh, worker_version(bindings=other)) == ["bindings"]
 
 
+def test_pu_07_a_list_that_is_secret_as_a_whole_stays_so(driver: Driver) -> None:
+    wanted = worker_version(bindings=Secret(_plain(bindings())))
+    made = driver.create("WorkerVersion", wanted)
+    fresh = driver.refresh(made)
+    assert fresh is not None
+    assert isinstance(made.state["bindings"], Secret)
+    assert isinstance(fresh.state["bindings"], Secret)
+    assert driver.changed(fresh, wanted) == []
+
+
 def _plain(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The program forgot to mark the secret."""
     return [dict(reveal(item)) for item in items]

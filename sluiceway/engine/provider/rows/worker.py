@@ -69,6 +69,8 @@ class _Deployment(Quirks):
     """An event: it is made, and it is read by its own id; it is never changed and never undone."""
 
     MOST_VERSIONS = 2
+    LEAST_SHARE = 0.01
+    """The API takes 0; the official provider doesn't, and the local stage must not promise more."""
 
     def check(self, row: Row, props: Props, old: Props) -> list[InputFault]:
         versions = props.get("versions")
@@ -78,6 +80,12 @@ class _Deployment(Quirks):
         faults = []
         if len(versions) > self.MOST_VERSIONS:
             faults.append(InputFault("versions", f"Cloudflare splits between two versions, not {len(versions)}"))
+        for index, share in enumerate(shares):
+            if isinstance(share, (int, float)) and not self.LEAST_SHARE <= share <= 100:
+                reason = (
+                    f"the provider takes {self.LEAST_SHARE} to 100, not {share:g}; leave a version without traffic out"
+                )
+                faults.append(InputFault(f"versions[{index}].percentage", reason))
         if not any(isinstance(share, Unknown) for share in shares):
             total = sum(share for share in shares if isinstance(share, (int, float)))
             if round(total, 6) != 100:

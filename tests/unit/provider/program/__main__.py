@@ -7,11 +7,19 @@ import pulumi
 import pulumi_cloudflare as cloudflare
 
 ACCOUNT = "10ca1000000000000000000000000000"
-ZONE = "2e0f1a5c5f0c4d7e8a9b0c1d2e3f4a5b"
+ZONE = os.environ.get("SAMPLE_ZONE", "2e0f1a5c5f0c4d7e8a9b0c1d2e3f4a5b")
+HOST = os.environ.get("SAMPLE_HOST", "fake.test")
 how = os.environ.get("SAMPLE", "")
 
 code = Path("index.js")
-code.write_text("export default { fetch() { return new Response('hello') } }\n\n")
+code.write_text(
+    """\
+import { DurableObject } from "cloudflare:workers"
+export class RolloutController extends DurableObject {}
+export default { fetch() { return new Response("hello") } }
+
+"""
+)
 secret = pulumi.Output.secret("S3CR-7f2a-canary")
 
 cache = cloudflare.WorkersKvNamespace("cache", account_id=ACCOUNT, title="cache")
@@ -90,10 +98,8 @@ deployment = cloudflare.WorkersDeployment(
     versions=[{"version_id": version.id, "percentage": 100}],
 )
 cloudflare.WorkersScriptSubdomain("subdomain", account_id=ACCOUNT, script_name=worker.name, enabled=True)
-cloudflare.WorkersRoute("route", zone_id=ZONE, pattern="api.fake.test/*", script=worker.name)
-cloudflare.WorkersCustomDomain(
-    "domain", account_id=ACCOUNT, zone_id=ZONE, hostname="chat.fake.test", service=worker.name
-)
+cloudflare.WorkersRoute("route", zone_id=ZONE, pattern=f"api.{HOST}/*", script=worker.name)
+cloudflare.WorkersCustomDomain("domain", account_id=ACCOUNT, zone_id=ZONE, hostname=f"chat.{HOST}", service=worker.name)
 cloudflare.WorkersCronTrigger(
     "crons", account_id=ACCOUNT, script_name=worker.name, schedules=[{"cron": "*/5 * * * *"}, {"cron": "0 16 * * SUN"}]
 )
@@ -118,5 +124,5 @@ if how == "import":
         queue_name="by-hand",
         opts=pulumi.ResourceOptions(import_=f"{ACCOUNT}/{os.environ['SAMPLE_QUEUE']}"),
     )
-pulumi.export("link", pulumi.Output.concat("https://chat.fake.test/", cache.id))
+pulumi.export("link", pulumi.Output.concat(f"https://chat.{HOST}/", cache.id))
 pulumi.export("workers_dev", worker.subdomain.url)
