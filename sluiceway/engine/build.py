@@ -26,7 +26,7 @@ PACKAGE: Final = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
 VERSION_SYMBOL: Final = "github.com/pulumi/pulumi/sdk/v3/go/common/version.Version"
 EXPECTED_SECONDS: Final = 270.0
 NEEDED_BYTES: Final = 4_500_000_000
-_PACKAGES: Final = 2000  # about how many packages the build compiles: for progress only
+_PACKAGES: Final = 1730  # how many packages the build compiles: for progress only
 
 HOST_SCRIPT: Final = """\
 #!/bin/sh
@@ -152,7 +152,7 @@ def _follow(lines: IO[str], note: Callable[[str], None]) -> list[str]:
             note(f"{modules} modules fetched")
         elif line and " " not in line and ":" not in line:
             packages += 1
-            note(f"{packages} of about {max(_PACKAGES, packages)} packages compiled")
+            note(f"{packages} of {max(_PACKAGES, packages)} packages compiled")
         elif line and not line.startswith("#"):
             tail.append(line)
     return list(tail)

@@ -15,6 +15,7 @@ import json
 import logging
 import os
 import runpy
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -22,6 +23,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+if __name__ == "__main__":
+    # The engine may interrupt at any time: until the program runs, that just ends this process, without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import grpc  # type: ignore[import-untyped]
 import pulumi
@@ -80,6 +85,7 @@ def _call(program: str) -> None:
 
 
 def _run(program: Callable[[], None], parallel: int, path: str) -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     executor = ThreadPoolExecutor(max_workers=max(parallel, 1) * 4)

@@ -19,6 +19,10 @@ from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from types import FrameType
 from typing import Any
 
+if __name__ == "__main__":
+    # The engine may interrupt before this host serves: that just ends it, without a traceback.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import grpc  # type: ignore[import-untyped]
 from google.protobuf import empty_pb2, json_format  # type: ignore[import-untyped]
 from pulumi.automation._server import LanguageServer

@@ -57,7 +57,13 @@ def write_shims(workspace: Workspace, engine: Engine) -> list[Path]:
     for name in _MODULES:
         wanted[_plugin_folder(workspace, name) / name] = _plugin(workspace, name)
     written = [path for path, text in wanted.items() if _write(path, text)]
-    links = {workspace.bin / "pulumi": engine.path, workspace.bin / LANGUAGE_HOST: engine.language_host}
+    links = {workspace.bin / "pulumi": engine.path}
+    if engine.source == "build":
+        links[workspace.bin / LANGUAGE_HOST] = engine.language_host
+    else:
+        # The official host looks for its helper beside its own path, which a link would change. The engine
+        # finds it without one: beside itself, or on PATH.
+        (workspace.bin / LANGUAGE_HOST).unlink(missing_ok=True)
     return written + [path for path, target in links.items() if _link(path, target)]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import socket
 import threading
 import time
 from pathlib import Path
@@ -169,10 +171,16 @@ def go_on(project: Project) -> None:
 
 def hold_lock(project: Project, pid: int) -> None:
     """Leaves the lock file that a killed update leaves."""
-    import json
-    import socket
-
     folder = project.workspace.pulumi_state / ".pulumi" / "locks" / "organization" / "engine-test" / "local"
     folder.mkdir(parents=True, exist_ok=True)
     content = {"pid": pid, "username": "nobody", "hostname": socket.gethostname(), "timestamp": "2026-01-01T00:00:00Z"}
     (folder / "0.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+def test_install_and_about_answer_without_noise(project: Project) -> None:
+    stack = project.stack()
+    stack.ensure()
+    installed = stack.run("install")
+    assert "Traceback" not in installed.stdout + installed.stderr
+    about = stack.run("about", "--json").stdout
+    assert "sluiceway" in {one["name"] for one in json.loads(about)["dependencies"]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -112,3 +112,10 @@ def test_a_shim_runs_from_a_folder_with_a_quote_in_its_name(workspace: Workspace
     write_shims(workspace, engine)
     done = subprocess.run([workspace.bin / "pulumi-resource-sluiceway", "an arg"], capture_output=True, check=True)
     assert done.stdout.decode() == "ran -P -m sluiceway.engine.provider.sluiceway_plugin an arg\n"
+
+
+def test_only_a_built_engine_gets_our_language_host(workspace: Workspace, engine: Engine) -> None:
+    write_shims(workspace, engine)
+    assert (workspace.bin / "pulumi-language-python").readlink() == engine.language_host
+    write_shims(workspace, replace(engine, source="path"))
+    assert not (workspace.bin / "pulumi-language-python").is_symlink()
