@@ -15,6 +15,7 @@ const KNOWN: Record<number, { status: number; code: string }> = {
   3040: { status: 429, code: "upstream_out_of_capacity" },
   5004: { status: 400, code: "invalid_request" },
   5006: { status: 400, code: "invalid_request" },
+  5021: { status: 400, code: "context_length_exceeded" },
 };
 
 /** Statuses that are about this request rather than about our set-up, and so are the client's to see. */
