@@ -19,7 +19,7 @@ from typing import IO, Final
 from sluiceway.engine.fetch import probe
 from sluiceway.engine.find import LANGUAGE_HOST, version_of
 from sluiceway.engine.go import Go, NoGo, from_pypi, needed, on_path
-from sluiceway.engine.store import Store, free_bytes, remember_group
+from sluiceway.engine.store import Store, free_bytes, remember_group, write_script
 from sluiceway.progress import Progress
 
 PACKAGE: Final = "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"
@@ -62,11 +62,14 @@ def build(store: Store, recipe: Path, env: Mapping[str, str], progress: Progress
         said = version_of(made / "pulumi")
         if said != store.version:
             raise BuildFailed(f"the built engine says version {said or 'nothing'}, not {store.version}")
-        host = made / LANGUAGE_HOST
-        host.write_text(HOST_SCRIPT, encoding="utf-8")
-        host.chmod(0o755)
+        write_host(made)
         store.put(made, "build")
     return f"built with {go.why}"
+
+
+def write_host(folder: Path) -> None:
+    """Puts our language host beside the engine in ``folder``: also beside one that an older checkout built."""
+    write_script(folder / LANGUAGE_HOST, HOST_SCRIPT)
 
 
 def _go(scratch: Path, recipe: Path, env: Mapping[str, str], progress: Progress) -> Go:

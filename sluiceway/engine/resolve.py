@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from sluiceway.engine.build import BuildFailed, build
+from sluiceway.engine.build import BuildFailed, build, write_host
 from sluiceway.engine.fetch import FetchFailed, fetch
 from sluiceway.engine.find import LANGUAGE_HOST, find_on_path
 from sluiceway.engine.release import OLDEST, VERSION
@@ -129,6 +129,8 @@ def _make(
 
 
 def _kept(way: str, store: Store, why: str, tried: list[Attempt]) -> Engine:
+    if way == "build":
+        write_host(store.home)
     attempts = (*tried, Attempt(way, True, why))
     return Engine(store.binary, VERSION, way, why, store.home / LANGUAGE_HOST, attempts)
 

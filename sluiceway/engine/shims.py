@@ -11,12 +11,12 @@ and PATH is only for the other stages. There the stand-in is not on PATH unless 
 from __future__ import annotations
 
 import os
-import stat
 from importlib import metadata
 from pathlib import Path
 
 from sluiceway.engine.find import LANGUAGE_HOST
 from sluiceway.engine.resolve import Engine
+from sluiceway.engine.store import write_script
 from sluiceway.workspace import Workspace
 
 _PYTHON = """\
@@ -56,7 +56,7 @@ def write_shims(workspace: Workspace, engine: Engine) -> list[Path]:
     }
     for name in _MODULES:
         wanted[_plugin_folder(workspace, name) / name] = _plugin(workspace, name)
-    written = [path for path, text in wanted.items() if _write(path, text)]
+    written = [path for path, text in wanted.items() if write_script(path, text)]
     links = {workspace.bin / "pulumi": engine.path}
     if engine.source == "build":
         links[workspace.bin / LANGUAGE_HOST] = engine.language_host
@@ -79,18 +79,6 @@ def _plugin_folder(workspace: Workspace, name: str) -> Path:
 
 def _quote(path: Path) -> str:
     return "'" + str(path).replace("'", "'\\''") + "'"
-
-
-def _write(path: Path, text: str) -> bool:
-    executable = path.is_file() and path.stat().st_mode & stat.S_IXUSR
-    if executable and not path.is_symlink() and path.read_text(encoding="utf-8") == text:
-        return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.chmod(0o755)
-    temporary.replace(path)
-    return True
 
 
 def _link(path: Path, target: Path) -> bool:

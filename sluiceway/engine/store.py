@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -135,3 +136,16 @@ def free_bytes(folder: Path) -> int:
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free
+
+
+def write_script(path: Path, text: str) -> bool:
+    """Puts an executable file there, whole or not at all; False if it was there already."""
+    executable = path.is_file() and path.stat().st_mode & stat.S_IXUSR
+    if executable and not path.is_symlink() and path.read_text(encoding="utf-8") == text:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.chmod(0o755)
+    temporary.replace(path)
+    return True

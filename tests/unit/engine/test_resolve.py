@@ -160,6 +160,14 @@ def test_a_build_leaves_only_the_binary_and_the_language_host(here: Machine) -> 
     assert here.builds() == 1
 
 
+def test_the_language_host_beside_a_kept_engine_is_the_one_of_this_checkout(here: Machine) -> None:
+    machine.go(here.bin, here.log)
+    host = get(here).language_host
+    now = host.read_text(encoding="utf-8")
+    host.write_text("of an older checkout", encoding="utf-8")
+    assert get(here).language_host.read_text(encoding="utf-8") == now
+
+
 def test_progress_tells_what_the_build_does_and_how_long_it_takes(here: Machine) -> None:
     machine.go(here.bin, here.log)
     get(here)
