@@ -43,7 +43,9 @@ export class AdminHttp {
   /** Resolves to the URL. */
   listen(): Promise<string> {
     return new Promise((resolve) => {
-      this.#server.listen(0, "127.0.0.1", () => resolve(`http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`));
+      this.#server.listen(0, "127.0.0.1", () =>
+        resolve(`http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`),
+      );
     });
   }
 
@@ -59,11 +61,13 @@ export class AdminHttp {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
-      if (!this.#allowed(request)) return send(response, 401, { error: { code: 10000, message: "Authentication error" } });
+      if (!this.#allowed(request))
+        return send(response, 401, { error: { code: 10000, message: "Authentication error" } });
       const [path = ""] = (request.url ?? "/").split("?");
       const parts = path.split("/").slice(1);
       const handler = this.#handler(`${request.method} /${parts[0]}`) ?? this.#storage(parts);
-      if (handler === null) return send(response, 404, { error: { code: 7000, message: `no route for ${request.method} ${path}` } });
+      if (handler === null)
+        return send(response, 404, { error: { code: 7000, message: `no route for ${request.method} ${path}` } });
       await handler(request, response, parts);
     } catch (error) {
       this.#failed(response, error);
@@ -71,8 +75,10 @@ export class AdminHttp {
   }
 
   #failed(response: ServerResponse, error: unknown): void {
-    if (error instanceof WorldError) return send(response, 422, { error: { code: error.code, message: error.message } });
-    if (error instanceof CronError) return send(response, 422, { error: { code: 10101, message: error.message } });
+    if (error instanceof WorldError || error instanceof CronError) {
+      send(response, 422, { error: { code: error.code, message: error.message } });
+      return;
+    }
     log("error", "admin call failed", { reason: error instanceof Error ? error.stack : text(error) });
     send(response, 500, { error: { code: 10013, message: text(error) } });
   }
@@ -80,7 +86,12 @@ export class AdminHttp {
   #handler(route: string): Handler | null {
     switch (route) {
       case "GET /health":
-        return async (_request, response) => send(response, 200, { ok: true, generation: this.#stage.world.generation, workerd_pid: this.#stage.workerdPid });
+        return async (_request, response) =>
+          send(response, 200, {
+            ok: true,
+            generation: this.#stage.world.generation,
+            workerd_pid: this.#stage.workerdPid,
+          });
       case "PUT /world":
         return async (request, response) => {
           const applied = await this.#stage.apply(parseWorld(await readJson(request)));
@@ -88,7 +99,8 @@ export class AdminHttp {
           send(response, 200, applied);
         };
       case "POST /validate":
-        return async (request, response) => send(response, 200, await this.#stage.validate(parseVersion((await readJson(request)).version, "version")));
+        return async (request, response) =>
+          send(response, 200, await this.#stage.validate(parseVersion((await readJson(request)).version, "version")));
       case "POST /cron":
         return async (request, response) => {
           const { script, cron, scheduled_time } = await readJson(request);

@@ -57,7 +57,8 @@ export class Children {
     const recorded = this.#read();
     if (recorded !== null) {
       const { host, children } = recorded;
-      if (host.pid !== process.pid && processStart(host.pid) === host.start) throw new AlreadyRunning(`another host (pid ${host.pid}) has this data directory`);
+      if (host.pid !== process.pid && processStart(host.pid) === host.start)
+        throw new AlreadyRunning(`another host (pid ${host.pid}) has this data directory`);
       await Promise.all(children.map(end));
     }
     this.#write();
@@ -73,7 +74,9 @@ export class Children {
 
   #write(): void {
     const host = { pid: process.pid, start: processStart(process.pid) ?? "" };
-    writeFileSync(`${this.#file}.new`, JSON.stringify({ host, children: [...this.#running.values()] }), { mode: 0o600 });
+    writeFileSync(`${this.#file}.new`, JSON.stringify({ host, children: [...this.#running.values()] }), {
+      mode: 0o600,
+    });
     renameSync(`${this.#file}.new`, this.#file);
   }
 

@@ -34,7 +34,8 @@ function string(fields: Fields, name: string, fallback?: string): string {
 
 function whole(fields: Fields, name: string, fallback: number): number {
   const value = fields[name] ?? fallback;
-  if (!Number.isInteger(value) || (value as number) < 0) throw new ConfigError(`config: "${name}" must be a whole number of at least 0`);
+  if (!Number.isInteger(value) || (value as number) < 0)
+    throw new ConfigError(`config: "${name}" must be a whole number of at least 0`);
   return value as number;
 }
 

@@ -6,7 +6,10 @@
 const MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
 const DAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
-export class CronError extends Error {}
+export class CronError extends Error {
+  /** As Cloudflare numbers it. */
+  readonly code = 10100;
+}
 
 interface Range {
   readonly name: string;
@@ -33,17 +36,20 @@ export interface Cron {
 function number(word: string, range: Range): number {
   const named = range.words.indexOf(word.toUpperCase());
   const value = named >= 0 ? named + range.low : /^\d+$/.test(word) ? Number(word) : Number.NaN;
-  if (!(value >= range.low && value <= range.high)) throw new CronError(`${range.name}: "${word}" is not between ${range.low} and ${range.high}`);
+  if (!(value >= range.low && value <= range.high))
+    throw new CronError(`${range.name}: "${word}" is not between ${range.low} and ${range.high}`);
   return value;
 }
 
 function part(text: string, range: Range): number[] {
   const [span = "", stepText, ...more] = text.split("/");
   const step = stepText === undefined ? 1 : Number(stepText);
-  if (more.length > 0 || !Number.isInteger(step) || step < 1) throw new CronError(`${range.name}: "${text}" has a bad step`);
+  if (more.length > 0 || !Number.isInteger(step) || step < 1)
+    throw new CronError(`${range.name}: "${text}" has a bad step`);
   const [from = "", to] = span.split("-");
   const low = span === "*" ? range.low : number(from, range);
-  const high = span === "*" ? range.high : to !== undefined ? number(to, range) : stepText === undefined ? low : range.high;
+  const high =
+    span === "*" ? range.high : to !== undefined ? number(to, range) : stepText === undefined ? low : range.high;
   if (low > high) throw new CronError(`${range.name}: "${text}" runs backwards`);
   return Array.from({ length: Math.floor((high - low) / step) + 1 }, (_, at) => low + at * step);
 }

@@ -22,9 +22,12 @@ interface Migration {
 export function declaredClasses(version: Version): Map<string, boolean> {
   const classes = new Map<string, boolean>();
   for (const binding of version.bindings) {
-    if (binding.type === "durable_object_namespace" && !binding.script_name) classes.set(String(binding.class_name), true);
+    if (binding.type === "durable_object_namespace" && !binding.script_name)
+      classes.set(String(binding.class_name), true);
   }
-  const migrations = (Array.isArray(version.migrations) ? version.migrations : [version.migrations ?? {}]) as Migration[];
+  const migrations = (
+    Array.isArray(version.migrations) ? version.migrations : [version.migrations ?? {}]
+  ) as Migration[];
   for (const step of migrations.flatMap((migration) => [migration, ...(migration.steps ?? [])])) {
     for (const name of step.new_classes ?? []) classes.set(name, false);
     for (const name of step.new_sqlite_classes ?? []) classes.set(name, true);

@@ -21,7 +21,11 @@ const RETRY_MS = 50;
 
 export function plain(response: ServerResponse, status: number, body: string, close = false): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
-  const headers = { "content-type": "text/plain; charset=UTF-8", "content-length": String(Buffer.byteLength(body)), ...(close ? { connection: "close" } : {}) };
+  const headers = {
+    "content-type": "text/plain; charset=UTF-8",
+    "content-length": String(Buffer.byteLength(body)),
+    ...(close ? { connection: "close" } : {}),
+  };
   response.writeHead(status, headers).end(body);
 }
 
@@ -54,7 +58,8 @@ class Exchange {
     const declared = Number(this.#request.headers["content-length"] ?? 0);
     if (declared > this.#how.bodyLimit) {
       plain(this.#response, 413, "Request body is too large for this plan (limit 100 MB)\n", true);
-      return this.#finish();
+      this.#finish();
+      return;
     }
     this.#response.on("close", () => {
       // Only a reset reaches a Worker that has not answered yet; after a plain close it would run on to its end.
@@ -82,7 +87,15 @@ class Exchange {
     const { url, agent } = this.#how.upstream();
     const method = this.#request.method ?? "GET";
     const headers = [...passedOn(this.#request, this.#how.drop), ...this.#how.headers];
-    const up = open({ host: url.hostname, port: url.port, agent, method, path: this.#how.path, headers, setHost: false });
+    const up = open({
+      host: url.hostname,
+      port: url.port,
+      agent,
+      method,
+      path: this.#how.path,
+      headers,
+      setHost: false,
+    });
     this.#up = up;
     up.on("socket", (socket) => this.#whenConnected(up, socket));
     up.on("response", (answer) => this.#answer(answer));
@@ -144,7 +157,11 @@ class Exchange {
       setTimeout(() => this.#attempt(), error.code === "ECONNREFUSED" ? RETRY_MS : 0);
       return;
     }
-    log("warn", "request failed in the runtime", { method: this.#request.method, path: this.#how.path, reason: error.message });
+    log("warn", "request failed in the runtime", {
+      method: this.#request.method,
+      path: this.#how.path,
+      reason: error.message,
+    });
     plain(this.#response, 502, "error code: 502\nThe local runtime ended the connection before it answered.\n", true);
   }
 }

@@ -1,6 +1,13 @@
 /** The public port. Holds requests over reloads, passes the S3 paths on, upgrades WebSockets. */
 
-import { Agent, createServer, type IncomingMessage, request as open, type Server, type ServerResponse } from "node:http";
+import {
+  Agent,
+  createServer,
+  type IncomingMessage,
+  request as open,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { forward, plain } from "./forward.ts";
@@ -38,7 +45,10 @@ export class Front {
       response.writeContinue();
       void this.#serve(request, response);
     });
-    this.#server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => void this.#upgrade(request, socket, head));
+    this.#server.on(
+      "upgrade",
+      (request: IncomingMessage, socket: Duplex, head: Buffer) => void this.#upgrade(request, socket, head),
+    );
   }
 
   /** Resolves to the port. Rejects with EADDRINUSE if it is taken. */
@@ -82,7 +92,10 @@ export class Front {
       const path = request.url ?? "/";
       const s3 = path === S3_PREFIX || path.startsWith(`${S3_PREFIX}/`) || path.startsWith(`${S3_PREFIX}?`);
       await forward(request, response, {
-        upstream: () => ({ url: s3 ? (this.#upstreams as Upstreams).entry : (this.#upstreams as Upstreams).router, agent: this.#agent }),
+        upstream: () => ({
+          url: s3 ? (this.#upstreams as Upstreams).entry : (this.#upstreams as Upstreams).router,
+          agent: this.#agent,
+        }),
         path,
         headers: s3 ? [] : [CLIENT_IP_HEADER, clientAddress(request.socket)],
         drop: ["expect", CLIENT_IP_HEADER],
@@ -104,7 +117,15 @@ export class Front {
     if (this.#upstreams === null || socket.destroyed) return void socket.destroy();
     const { hostname, port } = this.#upstreams.router;
     const ip = clientAddress(request.socket);
-    const headers = [...passedOn(request, [CLIENT_IP_HEADER]), "connection", "Upgrade", "upgrade", request.headers.upgrade ?? "", CLIENT_IP_HEADER, ip];
+    const headers = [
+      ...passedOn(request, [CLIENT_IP_HEADER]),
+      "connection",
+      "Upgrade",
+      "upgrade",
+      request.headers.upgrade ?? "",
+      CLIENT_IP_HEADER,
+      ip,
+    ];
     const up = open({ host: hostname, port, method: request.method, path: request.url, headers, setHost: false });
     up.on("upgrade", (answer, upstream, first) => {
       writeHead(socket, answer, ["connection", "Upgrade", "upgrade", answer.headers.upgrade ?? ""]);

@@ -2,7 +2,17 @@
 
 import type { IncomingMessage } from "node:http";
 
-const HOP_BY_HOP = new Set(["connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"]);
+const HOP_BY_HOP = new Set([
+  "connection",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
 
 /** Flat list of names and values, without those that concern one connection only and those in `drop` (lower case). */
 export function passedOn(message: IncomingMessage, drop: readonly string[] = []): string[] {

@@ -65,7 +65,9 @@ process.on("warning", (warning) => {
 });
 process.on("SIGTERM", () => void end("SIGTERM"));
 process.on("SIGINT", () => void end("SIGINT"));
-process.on("unhandledRejection", (error) => log("error", "unhandled rejection", { reason: error instanceof Error ? error.stack : text(error) }));
+process.on("unhandledRejection", (error) =>
+  log("error", "unhandled rejection", { reason: error instanceof Error ? error.stack : text(error) }),
+);
 process.on("uncaughtException", (error) => {
   log("error", "uncaught exception", { reason: error.stack });
   void end("uncaught exception", 1);

@@ -4,7 +4,12 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import type { MiniflareOptions, Request as MiniflareRequest, Response as MiniflareResponse, WorkerOptions } from "miniflare";
+import type {
+  MiniflareOptions,
+  Request as MiniflareRequest,
+  Response as MiniflareResponse,
+  WorkerOptions,
+} from "miniflare";
 import { ANALYTICS, type Bound, bind, ROUTER, workerName } from "./bindings.ts";
 import type { S3Credentials } from "./config.ts";
 import { type DurableClass, durableClasses } from "./durable.ts";
@@ -34,7 +39,12 @@ export interface Surroundings {
  * limits or crons, which the router and the host take live.
  */
 export function fingerprint(world: World): string {
-  const classes = durableClasses(world.workers).map(({ script, className, sqlite, host }) => [script, className, sqlite, host.id]);
+  const classes = durableClasses(world.workers).map(({ script, className, sqlite, host }) => [
+    script,
+    className,
+    sqlite,
+    host.id,
+  ]);
   const versions = world.workers.map(({ name, versions }) => [name, versions.map(versionShape)]);
   const consumers = world.consumers.map((consumer) => [consumer, consumerVersion(world, consumer.script)?.id]);
   const shape = { classes, versions, consumers, kv: world.kv, r2: world.r2, queues: world.queues };
@@ -46,11 +56,23 @@ function versionShape(version: Version): unknown {
   return { ...rest, modules: modules.map(({ name, type, sha256 }) => [name, type, sha256]) };
 }
 
-const TYPES = { esm: "ESModule", cjs: "CommonJS", text: "Text", data: "Data", wasm: "CompiledWasm", json: "ESModule" } as const;
+const TYPES = {
+  esm: "ESModule",
+  cjs: "CommonJS",
+  text: "Text",
+  data: "Data",
+  wasm: "CompiledWasm",
+  json: "ESModule",
+} as const;
 
-function moduleOf({ name, type, path }: Module): { type: (typeof TYPES)[Module["type"]]; path: string; contents: string | Uint8Array<ArrayBuffer> } {
+function moduleOf({ name, type, path }: Module): {
+  type: (typeof TYPES)[Module["type"]];
+  path: string;
+  contents: string | Uint8Array<ArrayBuffer>;
+} {
   const bytes = readFileSync(path);
-  if (type === "data" || type === "wasm") return { type: TYPES[type], path: `/${name}`, contents: new Uint8Array(bytes) };
+  if (type === "data" || type === "wasm")
+    return { type: TYPES[type], path: `/${name}`, contents: new Uint8Array(bytes) };
   const source = bytes.toString("utf8");
   return { type: TYPES[type], path: `/${name}`, contents: type === "json" ? `export default ${source}` : source };
 }
@@ -64,7 +86,9 @@ export function modulesOf(version: Version): ReturnType<typeof moduleOf>[] {
 
 /** Options that bindings need, without what is empty. */
 export function boundOptions(bound: Bound): Partial<WorkerOptions> {
-  return Object.fromEntries(Object.entries(bound).filter(([, value]) => Object.keys(value as object).length > 0 || value instanceof URL)) as Partial<WorkerOptions>;
+  return Object.fromEntries(
+    Object.entries(bound).filter(([, value]) => Object.keys(value as object).length > 0 || value instanceof URL),
+  ) as Partial<WorkerOptions>;
 }
 
 /** Which version gets a queue's batches: the one with the largest share, the newest of equals. */
@@ -76,7 +100,9 @@ function consumerVersion(world: World, script: string): Version | undefined {
 }
 
 function consumersOf(world: World, script: string, version: Version): Partial<WorkerOptions> {
-  const mine = world.consumers.filter((consumer) => consumer.script === script && consumerVersion(world, script)?.id === version.id);
+  const mine = world.consumers.filter(
+    (consumer) => consumer.script === script && consumerVersion(world, script)?.id === version.id,
+  );
   if (mine.length === 0) return {};
   const entries = mine.map((consumer) => [
     consumer.queue,
@@ -90,10 +116,18 @@ function consumersOf(world: World, script: string, version: Version): Partial<Wo
   return { queueConsumers: Object.fromEntries(entries) };
 }
 
-function versionWorker(world: World, script: string, version: Version, classes: readonly DurableClass[], around: Surroundings): WorkerOptions {
+function versionWorker(
+  world: World,
+  script: string,
+  version: Version,
+  classes: readonly DurableClass[],
+  around: Surroundings,
+): WorkerOptions {
   const bound = bind({ script, version, world, classes, aiUrl: around.aiUrl });
   const own = new Set(Object.values(bound.durableObjects).map((object) => (object.scriptName ? "" : object.className)));
-  const unbound = classes.filter((one) => one.script === script && one.host.id === version.id && !own.has(one.className));
+  const unbound = classes.filter(
+    (one) => one.script === script && one.host.id === version.id && !own.has(one.className),
+  );
   return {
     name: workerName(script, version.id),
     modules: modulesOf(version),
@@ -101,13 +135,20 @@ function versionWorker(world: World, script: string, version: Version, classes: 
     compatibilityDate: version.compatibility_date,
     compatibilityFlags: [...version.compatibility_flags],
     tails: [{ name: TAIL, props: { script, version: version.id } }],
-    additionalUnboundDurableObjects: unbound.map((one) => ({ className: one.className, useSQLite: one.sqlite, unsafeUniqueKey: `${script}-${one.className}` })),
+    additionalUnboundDurableObjects: unbound.map((one) => ({
+      className: one.className,
+      useSQLite: one.sqlite,
+      unsafeUniqueKey: `${script}-${one.className}`,
+    })),
     ...boundOptions(bound),
     ...consumersOf(world, script, version),
   } as WorkerOptions;
 }
 
-function inside(name: string, scripts: (typeof SCRIPTS)[keyof typeof SCRIPTS]): { name: string; modules: typeof scripts; modulesRoot: string; compatibilityDate: string } {
+function inside(
+  name: string,
+  scripts: (typeof SCRIPTS)[keyof typeof SCRIPTS],
+): { name: string; modules: typeof scripts; modulesRoot: string; compatibilityDate: string } {
   return { name, modules: scripts, modulesRoot: "/", compatibilityDate: COMPATIBILITY_DATE };
 }
 
@@ -116,7 +157,9 @@ function router(world: World, around: Surroundings): WorkerOptions {
   for (const worker of world.workers) {
     for (const version of worker.versions) services[versionBinding(version.id)] = workerName(worker.name, version.id);
   }
-  const called = world.workers.flatMap((worker) => worker.versions.flatMap((version) => version.bindings)).filter((binding) => binding.type === "service" && binding.entrypoint);
+  const called = world.workers
+    .flatMap((worker) => worker.versions.flatMap((version) => version.bindings))
+    .filter((binding) => binding.type === "service" && binding.entrypoint);
   for (const { service, entrypoint } of called) {
     for (const { id } of world.workers.find((worker) => worker.name === service)?.versions ?? []) {
       services[versionBinding(id, String(entrypoint))] = { name: workerName(String(service), id), entrypoint };
@@ -125,7 +168,10 @@ function router(world: World, around: Surroundings): WorkerOptions {
   return {
     ...inside(ROUTER, SCRIPTS.router),
     serviceBindings: services,
-    unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }, { host: "127.0.0.1", port: 0, entrypoint: "Admin" }],
+    unsafeDirectSockets: [
+      { host: "127.0.0.1", port: 0 },
+      { host: "127.0.0.1", port: 0, entrypoint: "Admin" },
+    ],
   } as unknown as WorkerOptions;
 }
 
@@ -140,9 +186,16 @@ function admin(world: World, s3Credentials: S3Credentials): WorkerOptions {
 
 export function build(world: World, around: Surroundings): MiniflareOptions {
   const classes = durableClasses(world.workers);
-  const versions = world.workers.flatMap((worker) => worker.versions.map((version) => versionWorker(world, worker.name, version, classes, around)));
+  const versions = world.workers.flatMap((worker) =>
+    worker.versions.map((version) => versionWorker(world, worker.name, version, classes, around)),
+  );
   // A wrapped binding must have no compatibility date: it runs inside the Worker that it is bound to.
-  const analytics = { name: ANALYTICS, modules: SCRIPTS.analytics, modulesRoot: "/", serviceBindings: { SINK: around.sink } };
+  const analytics = {
+    name: ANALYTICS,
+    modules: SCRIPTS.analytics,
+    modulesRoot: "/",
+    serviceBindings: { SINK: around.sink },
+  };
   const tail = { ...inside(TAIL, SCRIPTS.tail), serviceBindings: { SINK: around.sink } };
   const persist = (folder: string) => join(around.data, folder);
   return {

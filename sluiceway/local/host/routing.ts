@@ -12,7 +12,13 @@ interface RatelimitRule {
   readonly enabled?: boolean;
   readonly expression?: string;
   readonly action_parameters?: { response?: { status_code?: number; content?: string; content_type?: string } };
-  readonly ratelimit?: { characteristics?: string[]; period?: number; requests_per_period?: number; mitigation_timeout?: number; counting_expression?: string };
+  readonly ratelimit?: {
+    characteristics?: string[];
+    period?: number;
+    requests_per_period?: number;
+    mitigation_timeout?: number;
+    counting_expression?: string;
+  };
 }
 
 function entry(worker: Worker): WorkerEntry {
@@ -35,8 +41,10 @@ function countedHeaders(characteristics: readonly string[]): string[] {
 function limitRule(zone: string, rule: RatelimitRule, at: number): LimitRule {
   if (rule.action !== "block") throw new SyntaxError(`action ${rule.action} is not supported on the local stage`);
   const limit = rule.ratelimit;
-  if (!limit?.period || limit.requests_per_period === undefined) throw new SyntaxError("the rule has no ratelimit.period or requests_per_period");
-  if (limit.counting_expression && limit.counting_expression !== rule.expression) throw new SyntaxError("a counting expression is not supported on the local stage");
+  if (!limit?.period || limit.requests_per_period === undefined)
+    throw new SyntaxError("the rule has no ratelimit.period or requests_per_period");
+  if (limit.counting_expression && limit.counting_expression !== rule.expression)
+    throw new SyntaxError("a counting expression is not supported on the local stage");
   const given = rule.action_parameters?.response;
   return {
     id: `${zone}/${rule.id ?? rule.ref ?? at}`,
@@ -46,7 +54,9 @@ function limitRule(zone: string, rule: RatelimitRule, at: number): LimitRule {
     period: limit.period,
     requests: limit.requests_per_period,
     timeout: limit.mitigation_timeout ?? 0,
-    response: given ? { status: given.status_code ?? 429, body: given.content ?? "", contentType: given.content_type ?? "text/plain" } : null,
+    response: given
+      ? { status: given.status_code ?? 429, body: given.content ?? "", contentType: given.content_type ?? "text/plain" }
+      : null,
   };
 }
 

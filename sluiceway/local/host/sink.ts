@@ -31,7 +31,11 @@ export class Sink {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.splice(0, MOST_AT_ONCE);
       try {
-        const answer = await this.#post(this.#url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(batch) });
+        const answer = await this.#post(this.#url, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify(batch),
+        });
         await answer.arrayBuffer();
       } catch (error) {
         this.#dropped += batch.length;

@@ -87,9 +87,12 @@ export class Stage {
   /** Runs the scheduled handler of a Worker's deployed version, chosen by the split. */
   async scheduled(script: string, cron: string, time: Date): Promise<string> {
     const version = byPoint(this.#table.workers[script]?.split ?? [], Math.random() * 100);
-    if (version === undefined || this.#runtime === null) throw new WorldError(`worker "${script}" has no deployed version`, 10007);
+    if (version === undefined || this.#runtime === null)
+      throw new WorldError(`worker "${script}" has no deployed version`, 10007);
     const worker = await this.#runtime.getWorker(workerName(script, version));
-    const result = (await (worker as unknown as { scheduled(options: object): Promise<{ outcome: string }> }).scheduled({ cron, scheduledTime: time })) as { outcome: string };
+    const result = (await (worker as unknown as { scheduled(options: object): Promise<{ outcome: string }> }).scheduled(
+      { cron, scheduledTime: time },
+    )) as { outcome: string };
     return result.outcome;
   }
 
@@ -143,7 +146,9 @@ export class Stage {
 
   async #goBack(world: World): Promise<void> {
     if (this.#print === "" || this.#runtime === null) return;
-    log("error", "the runtime refused the new world; going back to the last good one", { generation: world.generation });
+    log("error", "the runtime refused the new world; going back to the last good one", {
+      generation: world.generation,
+    });
     await this.#runtime.setOptions(build(world, this.#around));
     await this.#point();
   }
@@ -170,7 +175,15 @@ export class Stage {
 function codeKey(version: Version): string {
   const { modules, compatibility_date, compatibility_flags, main_module, exports, migrations } = version;
   const classes = version.bindings.filter((binding) => binding.type === "durable_object_namespace");
-  return JSON.stringify([modules.map(({ name, type, sha256 }) => [name, type, sha256]), main_module, compatibility_date, compatibility_flags, exports, migrations, classes]);
+  return JSON.stringify([
+    modules.map(({ name, type, sha256 }) => [name, type, sha256]),
+    main_module,
+    compatibility_date,
+    compatibility_flags,
+    exports,
+    migrations,
+    classes,
+  ]);
 }
 
 /** What Workers print comes by the tail; only the runtime's own complaints are of use here. */

@@ -53,9 +53,13 @@ export function startupMessage(error: unknown): string {
 function checkExports(version: Version, found: Found): void {
   const missing = [...declaredClasses(version).keys()].find((name) => !found.exported.includes(name));
   if (missing !== undefined) {
-    throw new WorldError(`Durable Object class '${missing}' is declared but the script does not export it (it exports: ${found.exported.join(", ") || "nothing"}).`, 10061);
+    throw new WorldError(
+      `Durable Object class '${missing}' is declared but the script does not export it (it exports: ${found.exported.join(", ") || "nothing"}).`,
+      10061,
+    );
   }
-  if (found.handlers.length === 0 && found.exported.length === 0) throw new WorldError("The uploaded script has no registered event handlers.", 10068);
+  if (found.handlers.length === 0 && found.exported.length === 0)
+    throw new WorldError("The uploaded script has no registered event handlers.", 10068);
 }
 
 export async function validate(version: Version): Promise<Verdict> {

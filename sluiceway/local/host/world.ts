@@ -96,11 +96,24 @@ function must(condition: boolean, message: string): asserts condition {
 
 export function parseVersion(given: unknown, where: string): Version {
   must(typeof given === "object" && given !== null, `${where}: a version must be an object`);
-  const version = { tag: "", number: 0, created_on: "", compatibility_flags: [], bindings: [], exports: null, migrations: null, ...(given as Partial<Version>) } as Version;
+  const version = {
+    tag: "",
+    number: 0,
+    created_on: "",
+    compatibility_flags: [],
+    bindings: [],
+    exports: null,
+    migrations: null,
+    ...(given as Partial<Version>),
+  } as Version;
   must(typeof version.id === "string" && version.id !== "", `${where}: "id" is missing`);
   must(Array.isArray(version.modules) && version.modules.length > 0, `${where}: there are no modules`);
-  for (const module of version.modules) must(MODULE_TYPES.has(module.type), `${where}: module "${module.name}" has unknown type "${module.type}"`);
-  must(version.modules.some((module) => module.name === version.main_module), `${where}: no module is named "${version.main_module}" (main_module)`);
+  for (const module of version.modules)
+    must(MODULE_TYPES.has(module.type), `${where}: module "${module.name}" has unknown type "${module.type}"`);
+  must(
+    version.modules.some((module) => module.name === version.main_module),
+    `${where}: no module is named "${version.main_module}" (main_module)`,
+  );
   const names = version.bindings.map((binding) => binding.name);
   const twice = names.find((name, at) => names.indexOf(name) !== at);
   must(twice === undefined, `${where}: binding "${twice}" is declared twice`);
@@ -112,9 +125,18 @@ function parseWorker(given: Partial<Worker>): Worker {
   const where = `worker "${given.name}"`;
   const versions = (given.versions ?? []).map((version) => parseVersion(version, where));
   for (const share of given.deployment?.versions ?? []) {
-    must(versions.some((version) => version.id === share.version_id), `${where}: version ${share.version_id} is deployed but not in the world`);
+    must(
+      versions.some((version) => version.id === share.version_id),
+      `${where}: version ${share.version_id} is deployed but not in the world`,
+    );
   }
-  return { name: given.name, versions, deployment: given.deployment ?? null, subdomain: given.subdomain ?? { enabled: false, previews_enabled: false }, crons: given.crons ?? [] };
+  return {
+    name: given.name,
+    versions,
+    deployment: given.deployment ?? null,
+    subdomain: given.subdomain ?? { enabled: false, previews_enabled: false },
+    crons: given.crons ?? [],
+  };
 }
 
 /** Missing lists count as empty. Throws WorldError. */

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,15 +60,23 @@ class Version:
         }
 
 
-def says(text: str, **more: Any) -> Version:
+def says(
+    text: str,
+    *,
+    number: int = 1,
+    bindings: Sequence[JsonObject] = (),
+    exports: JsonObject | None = None,
+    compatibility_date: str = "2026-07-01",
+) -> Version:
     """A Worker that answers with one text."""
-    return Version({"index.js": f"export default {{ fetch: () => new Response({json.dumps(text)}) }}"}, **more)
+    source = f"export default {{ fetch: () => new Response({json.dumps(text)}) }}"
+    return Version({"index.js": source}, number, "", bindings, exports, compatibility_date)
 
 
 class Host:
     """One host process. ``world`` fills in what a test does not name."""
 
-    def __init__(self, data: Path, *, front_port: int = 0, **config: Any) -> None:
+    def __init__(self, data: Path, *, front_port: int = 0, **config: object) -> None:
         self.data = data
         self.modules = data / "modules"
         self.modules.mkdir(parents=True, exist_ok=True)
@@ -110,13 +118,14 @@ class Host:
     def events(self, name: str) -> list[JsonObject]:
         return [entry for entry in self.log if entry["event"] == name]
 
-    def world(self, workers: Sequence[JsonObject] = (), **more: Any) -> JsonObject:
+    def world(self, workers: Sequence[JsonObject] = (), **more: object) -> JsonObject:
         self.generation += 1
         return {"generation": self.generation, "account_subdomain": "local", "workers": list(workers), **more}
 
-    def worker(self, name: str, split: Sequence[tuple[Version, float]], **more: Any) -> JsonObject:
+    def worker(
+        self, name: str, split: Sequence[tuple[Version, float]], spare: Sequence[Version] = (), **more: object
+    ) -> JsonObject:
         """A worker whose ``split`` is deployed; ``spare`` versions are loaded only."""
-        spare: Sequence[Version] = more.pop("spare", ())
         return {
             "name": name,
             "versions": [version.describe(self.modules) for version in (*(v for v, _ in split), *spare)],
@@ -129,21 +138,20 @@ class Host:
     def put(self, world: JsonObject) -> httpx.Response:
         return self.admin.put("/world", json=world)
 
-    def apply(self, *workers: JsonObject, **more: Any) -> JsonObject:
+    def apply(self, *workers: JsonObject, **more: object) -> JsonObject:
         answer = self.put(self.world(workers, **more))
         assert answer.status_code == 200, answer.text
         result: JsonObject = answer.json()
         return result
 
-    def get(self, path: str = "/", host: str | None = None, **more: Any) -> httpx.Response:
-        headers = {**({"host": host} if host else {}), **more.pop("headers", {})}
-        return self.client.get(path, headers=headers, **more)
+    def get(self, path: str = "/", host: str | None = None, headers: Mapping[str, str] = {}) -> httpx.Response:
+        return self.client.get(path, headers={**({"host": host} if host else {}), **headers})
 
     def kv(self, namespace: str, key: str) -> str:
-        return f"/kv/{namespace}/values/{encoded(key)}"
+        return f"/kv/{namespace}/values/{quote(key, safe='')}"
 
     def object(self, bucket: str, key: str) -> str:
-        return f"/r2/{bucket}/objects/{encoded(key)}"
+        return f"/r2/{bucket}/objects/{quote(key, safe='')}"
 
     def stop(self) -> int:
         """Ends the host the way that its supervisor does: by closing its stdin."""
@@ -163,12 +171,7 @@ class Host:
         return code
 
 
-def encoded(key: str) -> str:
-    """A key as one path segment. Dots too: HTTP clients take ".." away, also where nothing stands around it."""
-    return quote(key, safe="").replace(".", "%2E")
-
-
-def until(condition: Any, limit: float = 10.0) -> None:
+def until(condition: Callable[[], object], limit: float = 10.0) -> None:
     """Waits for ``condition()`` to be true."""
     end = time.monotonic() + limit
     while not condition():

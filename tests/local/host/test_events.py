@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
+from tests.local.host.conftest import StartHost
 from tests.local.host.driver import Host, Version, until
 from tests.local.host.upstream import Upstream
 
@@ -15,15 +14,22 @@ export default {
     const path = new URL(request.url).pathname;
     if (path === "/throw") throw new RangeError("thrown on purpose");
     if (path === "/late") { ctx.waitUntil(Promise.reject(new Error("rejected late"))); return new Response("ok"); }
-    if (path === "/send") { await env.EVENTS.send({ n: 1 }); await env.EVENTS.sendBatch([{ body: "two" }, { body: "three" }]); }
-    if (path === "/bad") { try { env.METRICS.writeDataPoint({ indexes: ["a", "b"] }); } catch (error) { return new Response(String(error)); } }
+    if (path === "/send") {
+      await env.EVENTS.send({ n: 1 });
+      await env.EVENTS.sendBatch([{ body: "two" }, { body: "three" }]);
+    }
+    if (path === "/bad") return new Response(refused(() => env.METRICS.writeDataPoint({ indexes: ["a", "b"] })));
     console.log("handled", path, { deep: true });
-    const nothing = env.METRICS.writeDataPoint({ indexes: ["chat@1"], blobs: ["a", new TextEncoder().encode("b").buffer, null], doubles: [1.5, 2] });
+    const blobs = ["a", new TextEncoder().encode("b").buffer, null];
+    const nothing = env.METRICS.writeDataPoint({ indexes: ["chat@1"], blobs, doubles: [1.5, 2] });
     return new Response(String(nothing));
   },
   async scheduled(controller, env) { await env.KV.put("cron", `${controller.cron} ${controller.scheduledTime}`); },
-  async queue(batch, env) { for (const m of batch.messages) await env.KV.put(`got ${JSON.stringify(m.body)}`, batch.queue); },
+  async queue(batch, env) {
+    for (const message of batch.messages) await env.KV.put(`got ${JSON.stringify(message.body)}`, batch.queue);
+  },
 };
+function refused(call) { try { call(); } catch (error) { return String(error); } }
 """
 BINDINGS = [
     {"name": "METRICS", "type": "analytics_engine", "dataset": "sluiceway_test"},
@@ -33,7 +39,7 @@ BINDINGS = [
 
 
 @pytest.fixture
-def eventful(start: Callable[..., Host], upstream: Upstream) -> tuple[Host, Version]:
+def eventful(start: StartHost, upstream: Upstream) -> tuple[Host, Version]:
     host = start(sink_url=f"{upstream.url}/sink")
     version = Version({"index.js": SOURCE}, bindings=BINDINGS)
     consumers = [{"queue": "events", "script": "eventful", "batch_size": 10, "max_wait_time_ms": 100}]
@@ -100,7 +106,7 @@ def test_queue_messages_reach_the_consumer(eventful: tuple[Host, Version]) -> No
     assert [entry["name"] for entry in keys] == wanted
 
 
-def test_a_sink_that_is_down_costs_no_request(start: Callable[..., Host]) -> None:
+def test_a_sink_that_is_down_costs_no_request(start: StartHost) -> None:
     host = start(sink_url="http://127.0.0.1:9/sink")
     version = Version({"index.js": SOURCE}, bindings=BINDINGS)
     host.apply(host.worker("eventful", [(version, 100)]), kv=["kv"], queues=["events"])

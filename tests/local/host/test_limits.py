@@ -10,7 +10,7 @@ import pytest
 from tests.local.host.driver import Host, Version, says, until
 
 
-def rule(expression: str, **more: Any) -> dict[str, Any]:
+def rule(expression: str, **more: object) -> dict[str, Any]:
     limit = {
         "characteristics": ["cf.colo.id", "ip.src"],
         "period": 10,
@@ -74,7 +74,10 @@ def test_a_rule_that_cannot_be_enforced_is_told_aloud(host: Host, change: dict[s
 
 
 def test_the_rate_limit_binding_counts_by_key(host: Host) -> None:
-    source = "export default { fetch: async (r, env) => Response.json(await env.LIMIT.limit({ key: new URL(r.url).pathname })) }"
+    source = """
+const allowed = (env, url) => env.LIMIT.limit({ key: new URL(url).pathname });
+export default { fetch: async (request, env) => Response.json(await allowed(env, request.url)) };
+"""
     version = Version(
         {"index.js": source},
         bindings=[{"name": "LIMIT", "type": "ratelimit", "namespace_id": "1001", "simple": {"limit": 2, "period": 60}}],

@@ -6,16 +6,22 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 
+from tests.local.host.conftest import StartHost
 from tests.local.host.driver import Host, Version, says, until
 
 COUNTER = """
 import { DurableObject } from "cloudflare:workers";
 export class Counter extends DurableObject {
-  constructor(ctx, env) { super(ctx, env); ctx.storage.sql.exec("create table if not exists hits (n integer primary key)"); }
-  hit() { this.ctx.storage.sql.exec("insert into hits default values"); return this.ctx.storage.sql.exec("select count(*) n from hits").one().n; }
+  constructor(ctx, env) {
+    super(ctx, env);
+    ctx.storage.sql.exec("create table if not exists hits (n integer primary key)");
+  }
+  hit() {
+    this.ctx.storage.sql.exec("insert into hits default values");
+    return this.ctx.storage.sql.exec("select count(*) n from hits").one().n;
+  }
 }
 export default { fetch: async (r, env) => new Response("%s " + await env.COUNTER.getByName("one").hit()) };
 """
@@ -35,6 +41,10 @@ def running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] != "Z"
     except OSError:
         return False
+
+
+def ends(pid: int) -> None:
+    until(lambda: not running(pid))
 
 
 def test_a_durable_object_keeps_its_count_over_a_redeploy_and_runs_the_new_code(host: Host) -> None:
@@ -63,7 +73,7 @@ def test_a_class_without_a_binding_is_kept_and_another_worker_may_bind_it(host: 
     assert [host.get().text for _ in range(2)] == ["1", "2"]
 
 
-def test_state_survives_a_clean_stop(start: Callable[..., Host]) -> None:
+def test_state_survives_a_clean_stop(start: StartHost) -> None:
     host = start()
     host.apply(
         host.worker("count", [(counting("a"), 100)]), kv=["n"], r2=[{"id": "b", "name": "b", "jurisdiction": "default"}]
@@ -83,7 +93,7 @@ def test_state_survives_a_clean_stop(start: Callable[..., Host]) -> None:
     assert again.admin.get(again.object("b", "k")).content == b"kept too"
 
 
-def test_a_killed_host_leaves_nothing_that_stops_the_next_start(start: Callable[..., Host]) -> None:
+def test_a_killed_host_leaves_nothing_that_stops_the_next_start(start: StartHost) -> None:
     host = start()
     host.apply(host.worker("count", [(counting("a"), 100)]))
     assert host.get().text == "a 1"
@@ -94,19 +104,19 @@ def test_a_killed_host_leaves_nothing_that_stops_the_next_start(start: Callable[
     assert running(orphan)
     again = start(front_port=port)
     assert again.ready["ready"] is True
-    until(lambda: not running(orphan))
+    ends(orphan)
     again.apply(again.worker("count", [(counting("a"), 100)]))
     assert again.get().text == "a 2"
 
 
-def test_a_pid_that_belongs_to_another_process_by_now_is_left_alone(start: Callable[..., Host], tmp_path: Path) -> None:
+def test_a_pid_that_belongs_to_another_process_by_now_is_left_alone(start: StartHost, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     stranger = f'{{"host":{{"pid":1,"start":"0"}},"children":[{{"pid":{os.getpid()},"start":"0"}}]}}'
     (tmp_path / "data" / "processes.json").write_text(stranger)
     assert start().ready["ready"] is True
 
 
-def test_the_runtime_comes_back_when_it_is_killed(start: Callable[..., Host]) -> None:
+def test_the_runtime_comes_back_when_it_is_killed(start: StartHost) -> None:
     host = start()
     stable, candidate = counting("stable"), counting("candidate", 2)
     host.apply(host.worker("count", [(stable, 100), (candidate, 0)]))
@@ -115,23 +125,27 @@ def test_the_runtime_comes_back_when_it_is_killed(start: Callable[..., Host]) ->
     assert host.get().text == "candidate 1"
     pid = host.admin.get("/health").json()["workerd_pid"]
     os.kill(pid, signal.SIGKILL)
-    until(lambda: not running(pid))
+    ends(pid)
     assert host.get().text == "candidate 2"
     until(lambda: host.admin.get("/health").json()["workerd_pid"] not in (pid, None))
     assert host.apply(host.worker("count", [(stable, 100), (candidate, 0)]))["reloaded"] is False
     assert host.get().text == "stable 3"
 
 
-def test_no_process_is_left_when_stdin_closes_or_on_a_signal(start: Callable[..., Host]) -> None:
-    for end in (lambda host: host.stop(), lambda host: (host.process.terminate(), host.ended())):
+def test_no_process_is_left_when_stdin_closes_or_on_a_signal(start: StartHost) -> None:
+    for signalled in (False, True):
         host = start()
         pid = host.ready["workerd_pid"]
         assert running(pid)
-        end(host)
-        until(lambda pid=pid: not running(pid))  # type: ignore[misc]
+        if signalled:
+            host.process.terminate()
+            host.ended()
+        else:
+            assert host.stop() == 0
+        ends(pid)
 
 
-def test_a_port_in_use_is_told_and_nothing_is_left(start: Callable[..., Host]) -> None:
+def test_a_port_in_use_is_told_and_nothing_is_left(start: StartHost) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -141,7 +155,7 @@ def test_a_port_in_use_is_told_and_nothing_is_left(start: Callable[..., Host]) -
         assert host.ended() == 3
 
 
-def test_two_hosts_do_not_share_one_data_directory(start: Callable[..., Host]) -> None:
+def test_two_hosts_do_not_share_one_data_directory(start: StartHost) -> None:
     first = start()
     second = start()
     assert second.ready["error"]["code"] == "already_running"
@@ -150,7 +164,7 @@ def test_two_hosts_do_not_share_one_data_directory(start: Callable[..., Host]) -
     assert first.get().text == "alive"
 
 
-def test_a_bad_config_is_told(start: Callable[..., Host]) -> None:
+def test_a_bad_config_is_told(start: StartHost) -> None:
     host = start(s3={})
     assert host.ready["error"] == {
         "code": "bad_config",
@@ -159,7 +173,7 @@ def test_a_bad_config_is_told(start: Callable[..., Host]) -> None:
     assert host.ended() == 3
 
 
-def test_starting_takes_seconds_at_most(start: Callable[..., Host]) -> None:
+def test_starting_takes_seconds_at_most(start: StartHost) -> None:
     began = time.monotonic()
     start()
     assert time.monotonic() - began < 20

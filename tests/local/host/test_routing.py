@@ -10,9 +10,11 @@ from tests.local.host.driver import Host, Version, says
 SHOW = "export default { fetch: (r) => Response.json({ url: r.url, cf: r.cf, headers: [...r.headers] }) }"
 
 
-@pytest.fixture(scope="module")
+ROUTED = {name: says(name) for name in ("main", "api", "images", "wild", "chat")}
+
+
+@pytest.fixture
 def routed(host: Host) -> Host:
-    names = ["main", "api", "images", "wild", "chat"]
     routes = [
         {"pattern": "*.sluiceway.test/*", "script": "wild"},
         {"pattern": "api.sluiceway.test/*", "script": "api"},
@@ -22,7 +24,7 @@ def routed(host: Host) -> Host:
         {"pattern": "chat.sluiceway.test/v2/*", "script": "api"},
     ]
     host.apply(
-        *(host.worker(name, [(says(name), 100)]) for name in names),
+        *(host.worker(name, [(version, 100)]) for name, version in ROUTED.items()),
         routes=routes,
         domains=[{"hostname": "chat.sluiceway.test", "service": "chat"}],
     )
@@ -117,7 +119,10 @@ def test_service_bindings_follow_the_targets_deployment_for_fetch_and_rpc(host: 
     def target(text: str, number: int) -> Version:
         source = f"""
 import {{ WorkerEntrypoint }} from "cloudflare:workers";
-export default class extends WorkerEntrypoint {{ fetch() {{ return new Response("{text}"); }} add(a, b) {{ return `${{a + b}} {text}`; }} }}
+export default class extends WorkerEntrypoint {{
+  fetch() {{ return new Response("{text}"); }}
+  add(a, b) {{ return `${{a + b}} {text}`; }}
+}}
 export class Named extends WorkerEntrypoint {{ hello(name) {{ return `hello ${{name}} {text}`; }} }}
 """
         return Version({"index.js": source}, number=number)
@@ -153,4 +158,4 @@ def test_an_exception_is_cloudflares_1101_and_not_the_end_of_the_runtime(host: H
 def test_a_redirect_is_the_clients_to_follow(host: Host) -> None:
     source = "export default { fetch: () => Response.redirect('http://elsewhere.test/') }"
     host.apply(host.worker("redirects", [(Version({"index.js": source}), 100)]))
-    assert host.get(follow_redirects=False).headers["location"] == "http://elsewhere.test/"
+    assert host.get().headers["location"] == "http://elsewhere.test/"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import os
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, cast
 
 import boto3
 import pytest
@@ -14,41 +14,56 @@ from boto3.s3.transfer import TransferConfig
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from tests.local.host.conftest import StartHost
 from tests.local.host.driver import Host, Version
 
-READER = "export default { async fetch(r, env) { return new Response((await env.R2.get(new URL(r.url).pathname.slice(1))).body); } }"
-CHECKSUMS = ["when_required", "when_supported"]
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import CompletedPartTypeDef
+
+READER = """
+export default { fetch: async (r, env) => new Response((await env.R2.get(new URL(r.url).pathname.slice(1))).body) };
+"""
+Checksums = Literal["when_required", "when_supported"]
+CHECKSUMS: list[Checksums] = ["when_required", "when_supported"]
 
 
-@pytest.fixture(scope="module")
+VERSION = Version({"index.js": READER}, bindings=[{"name": "R2", "type": "r2_bucket", "bucket_name": "models"}])
+
+
+@pytest.fixture
 def buckets(host: Host) -> Host:
-    version = Version({"index.js": READER}, bindings=[{"name": "R2", "type": "r2_bucket", "bucket_name": "models"}])
     host.apply(
-        host.worker("reader", [(version, 100)]), r2=[{"id": "models", "name": "models", "jurisdiction": "default"}]
+        host.worker("reader", [(VERSION, 100)]), r2=[{"id": "models", "name": "models", "jurisdiction": "default"}]
     )
     return host
 
 
-def client(host: Host, checksums: str = "when_required", **more: Any) -> Any:
+def client(host: Host, checksums: Checksums = "when_required", secret: str = "b" * 64, at: str = "s3") -> S3Client:
     config = Config(
         region_name="auto",
         s3={"addressing_style": "path"},
-        request_checksum_calculation=checksums,  # type: ignore[arg-type]
-        response_checksum_validation=checksums,  # type: ignore[arg-type]
+        request_checksum_calculation=checksums,
+        response_checksum_validation=checksums,
         retries={"max_attempts": 1},
     )
-    credentials = {"aws_access_key_id": "a" * 32, "aws_secret_access_key": "b" * 64, **more}
-    return boto3.client("s3", endpoint_url=f"{host.front}/cdn-cgi/local/r2/s3", config=config, **credentials)
+    return boto3.client(
+        "s3",
+        endpoint_url=f"{host.front}/cdn-cgi/local/r2/{at}",
+        config=config,
+        aws_access_key_id="a" * 32,
+        aws_secret_access_key=secret,
+    )
 
 
 @pytest.fixture(params=CHECKSUMS)
-def s3(buckets: Host, request: pytest.FixtureRequest) -> Iterator[Any]:
-    one = client(buckets, request.param)
+def s3(buckets: Host, request: pytest.FixtureRequest) -> Iterator[S3Client]:
+    one = client(buckets, cast("Checksums", request.param))
     yield one
     one.close()
 
 
-def test_r2_01_put_get_head_and_ranges(buckets: Host, s3: Any) -> None:
+def test_r2_01_put_get_head_and_ranges(buckets: Host, s3: S3Client) -> None:
     s3.put_object(Bucket="models", Key="a/b c+é.bin", Body=b"hello", Metadata={"sha256": "2cf2"}, ContentType="x/y")
     head = s3.head_object(Bucket="models", Key="a/b c+é.bin")
     assert (head["ContentLength"], head["Metadata"], head["ContentType"]) == (5, {"sha256": "2cf2"}, "x/y")
@@ -58,7 +73,7 @@ def test_r2_01_put_get_head_and_ranges(buckets: Host, s3: Any) -> None:
     assert buckets.admin.get(buckets.object("models", "a/b c+é.bin")).content == b"hello"
 
 
-def test_r2_01_a_multipart_upload_is_read_by_a_worker_byte_for_byte(buckets: Host, s3: Any) -> None:
+def test_r2_01_a_multipart_upload_is_read_by_a_worker_byte_for_byte(buckets: Host, s3: S3Client) -> None:
     content = os.urandom(20 << 20)
     parts = TransferConfig(multipart_threshold=8 << 20, multipart_chunksize=8 << 20)
     s3.upload_fileobj(io.BytesIO(content), "models", "large.onnx", Config=parts)
@@ -66,40 +81,38 @@ def test_r2_01_a_multipart_upload_is_read_by_a_worker_byte_for_byte(buckets: Hos
     assert s3.head_object(Bucket="models", Key="large.onnx")["ETag"].endswith('-3"')
 
 
-def test_r2_02_parts_by_hand_and_an_abort(s3: Any) -> None:
-    part = os.urandom(5 << 20)
-    upload = s3.create_multipart_upload(Bucket="models", Key="by-hand", Metadata={"a": "b"})["UploadId"]
-    where = {"Bucket": "models", "Key": "by-hand", "UploadId": upload}
-    tags = [
-        {"PartNumber": number, "ETag": s3.upload_part(**where, PartNumber=number, Body=body)["ETag"]}
-        for number, body in ((1, part), (2, part), (3, b"tail"))
-    ]
-    s3.complete_multipart_upload(**where, MultipartUpload={"Parts": tags})
-    assert s3.get_object(Bucket="models", Key="by-hand")["Body"].read() == part * 2 + b"tail"
-    where["UploadId"] = s3.create_multipart_upload(Bucket="models", Key="by-hand")["UploadId"]
-    s3.upload_part(**where, PartNumber=1, Body=part)
-    s3.abort_multipart_upload(**where)
+def upload_parts(s3: S3Client, key: str, bodies: Sequence[bytes]) -> tuple[str, list[CompletedPartTypeDef]]:
+    """An upload that is not completed yet: its id and what completing it needs."""
+    upload = s3.create_multipart_upload(Bucket="models", Key=key)["UploadId"]
+    parts: list[CompletedPartTypeDef] = []
+    for number, body in enumerate(bodies, 1):
+        part = s3.upload_part(Bucket="models", Key=key, UploadId=upload, PartNumber=number, Body=body)
+        parts.append({"PartNumber": number, "ETag": part["ETag"]})
+    return upload, parts
+
+
+def test_r2_02_parts_by_hand_and_an_abort(s3: S3Client) -> None:
+    bodies = [os.urandom(5 << 20), os.urandom(5 << 20), b"tail"]
+    upload, parts = upload_parts(s3, "by-hand", bodies)
+    s3.complete_multipart_upload(Bucket="models", Key="by-hand", UploadId=upload, MultipartUpload={"Parts": parts})
+    assert s3.get_object(Bucket="models", Key="by-hand")["Body"].read() == b"".join(bodies)
+    upload, _ = upload_parts(s3, "aborted", bodies[:1])
+    s3.abort_multipart_upload(Bucket="models", Key="aborted", UploadId=upload)
     with pytest.raises(ClientError, match="NoSuchUpload"):
-        s3.upload_part(**where, PartNumber=2, Body=part)
+        s3.upload_part(Bucket="models", Key="aborted", UploadId=upload, PartNumber=2, Body=bodies[1])
 
 
-def test_r2_02_parts_of_unequal_size_are_refused(s3: Any) -> None:
-    upload = s3.create_multipart_upload(Bucket="models", Key="uneven")["UploadId"]
-    where = {"Bucket": "models", "Key": "uneven", "UploadId": upload}
-    sizes = (6 << 20, 5 << 20, 6 << 20)
-    tags = [
-        {"PartNumber": number, "ETag": s3.upload_part(**where, PartNumber=number, Body=bytes(size))["ETag"]}
-        for number, size in enumerate(sizes, 1)
-    ]
+def test_r2_02_parts_of_unequal_size_are_refused(s3: S3Client) -> None:
+    upload, parts = upload_parts(s3, "uneven", [bytes(size << 20) for size in (6, 5, 6)])
     with pytest.raises(ClientError) as caught:
-        s3.complete_multipart_upload(**where, MultipartUpload={"Parts": tags})
+        s3.complete_multipart_upload(Bucket="models", Key="uneven", UploadId=upload, MultipartUpload={"Parts": parts})
     # R2 says InvalidPart; the local S3 service refuses too, with a name of its own.
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] in (400, 404)
     with pytest.raises(ClientError, match="404"):
         s3.head_object(Bucket="models", Key="uneven")
 
 
-def test_r2_01_lists_and_deletes_many(s3: Any) -> None:
+def test_r2_01_lists_and_deletes_many(s3: S3Client) -> None:
     for number in range(5):
         s3.put_object(Bucket="models", Key=f"many/{number}", Body=b"x")
     page = s3.list_objects_v2(Bucket="models", Prefix="many/", MaxKeys=3)
@@ -112,7 +125,7 @@ def test_r2_01_lists_and_deletes_many(s3: Any) -> None:
     assert [one["Key"] for one in s3.list_objects_v2(Bucket="models", Prefix="many/")["Contents"]] == ["many/4"]
 
 
-def test_a_put_does_not_wait_for_a_second(s3: Any) -> None:
+def test_a_put_does_not_wait_for_a_second(s3: S3Client) -> None:
     began = time.monotonic()
     for _ in range(3):
         s3.put_object(Bucket="models", Key="quick", Body=b"x" * 1024)
@@ -120,15 +133,15 @@ def test_a_put_does_not_wait_for_a_second(s3: Any) -> None:
 
 
 def test_wrong_keys_and_absent_things_have_s3s_errors(buckets: Host) -> None:
-    good, bad = client(buckets), client(buckets, aws_secret_access_key="c" * 64)
-    for one, call, code in (
-        (bad, lambda: bad.get_object(Bucket="models", Key="x"), "SignatureDoesNotMatch"),
-        (good, lambda: good.get_object(Bucket="models", Key="absent"), "NoSuchKey"),
-        (good, lambda: good.get_object(Bucket="absent", Key="x"), "NoSuchBucket"),
+    good, bad = client(buckets), client(buckets, secret="c" * 64)
+    for one, bucket, code in (
+        (bad, "models", "SignatureDoesNotMatch"),
+        (good, "models", "NoSuchKey"),
+        (good, "absent", "NoSuchBucket"),
     ):
         with pytest.raises(ClientError) as caught:
-            call()
-        assert caught.value.response["Error"]["Code"] == code, one
+            one.get_object(Bucket=bucket, Key="absent")
+        assert caught.value.response["Error"]["Code"] == code
     good.close()
     bad.close()
 
@@ -141,7 +154,7 @@ def test_a_presigned_url_needs_no_keys(buckets: Host) -> None:
     s3.close()
 
 
-def test_an_upload_over_the_workers_body_limit_is_no_worker_request(start: Any) -> None:
+def test_an_upload_over_the_workers_body_limit_is_no_worker_request(start: StartHost) -> None:
     host = start(body_limit=1 << 20)
     host.apply(r2=[{"id": "models", "name": "models", "jurisdiction": "default"}])
     s3 = client(host)

@@ -7,10 +7,12 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import httpx
 import pytest
 
+from tests.local.host.conftest import StartHost
 from tests.local.host.driver import Host, Version, until
 from tests.local.host.upstream import Upstream
 
@@ -51,7 +53,12 @@ def test_response_headers_arrive_before_the_first_byte_of_a_body(host: Host, ups
     source = """
 export default { fetch() {
   const { readable, writable } = new IdentityTransformStream();
-  const late = async () => { await scheduler.wait(600); const w = writable.getWriter(); await w.write(new TextEncoder().encode("late")); await w.close(); };
+  const late = async () => {
+    await scheduler.wait(600);
+    const writer = writable.getWriter();
+    await writer.write(new TextEncoder().encode("late"));
+    await writer.close();
+  };
   late();
   return new Response(readable, { headers: { "x-early": "yes" } });
 } };
@@ -65,8 +72,8 @@ export default { fetch() {
     assert headers_after < 0.5 <= time.monotonic() - began
 
 
-def test_the_ai_binding_calls_the_given_url_with_a_path(start: object, upstream: Upstream, tmp_path: object) -> None:
-    host = start(ai_url=f"{upstream.url}/secret/ai")  # type: ignore[operator]
+def test_the_ai_binding_calls_the_given_url_with_a_path(start: StartHost, upstream: Upstream) -> None:
+    host = start(ai_url=f"{upstream.url}/secret/ai")
     version = Version({"index.js": PROXY}, bindings=[{"name": "AI", "type": "ai"}])
     host.apply(host.worker("ai", [(version, 100)]))
     assert host.get("/ai").status_code == 200
@@ -117,8 +124,8 @@ def test_wr_09_an_early_refusal_reaches_a_client_that_is_still_sending(host: Hos
     assert host.client.post("/length", content=b"abc").text == "3"
 
 
-def test_wr_09_a_body_over_the_plans_limit_is_refused_by_bytes_read(start: object, upstream: Upstream) -> None:
-    host = start(body_limit=1 << 20)  # type: ignore[operator]
+def test_wr_09_a_body_over_the_plans_limit_is_refused_by_bytes_read(start: StartHost, upstream: Upstream) -> None:
+    host = start(body_limit=1 << 20)
     proxy(host, upstream)
 
     def pieces() -> Iterator[bytes]:
@@ -207,7 +214,7 @@ def test_a_reload_under_load_drops_no_request(host: Host) -> None:
     try:
         for number in (2, 3):
             assert host.apply(host.worker("load", [(world(number), 100)]))["reloaded"] is True
-            until(lambda number=number: f"v{number}" in seen)  # type: ignore[misc]
+            until(partial(seen.__contains__, f"v{number}"))
     finally:
         stop.set()
         for thread in threads:
@@ -216,13 +223,18 @@ def test_a_reload_under_load_drops_no_request(host: Host) -> None:
     assert seen == {"v1", "v2", "v3"}
 
 
-def test_a_stream_longer_than_the_drain_limit_does_not_hold_a_reload_up(start: object) -> None:
-    host = start(drain_ms=200)  # type: ignore[operator]
+def test_a_stream_longer_than_the_drain_limit_does_not_hold_a_reload_up(start: StartHost) -> None:
+    host = start(drain_ms=200)
     source = """
 export default { fetch() {
   const { readable, writable } = new IdentityTransformStream();
   const writer = writable.getWriter();
-  const run = async () => { for (;;) { await writer.write(new TextEncoder().encode("x")); await scheduler.wait(100); } };
+  const run = async () => {
+    for (;;) {
+      await writer.write(new TextEncoder().encode("x"));
+      await scheduler.wait(100);
+    }
+  };
   run();
   return new Response(readable);
 } };

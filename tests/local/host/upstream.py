@@ -51,63 +51,64 @@ class Upstream:
             return
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
-        upstream = self
+        return type("Handler", (Handler,), {"upstream": self})
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
 
-            def log_message(self, *_: object) -> None:
-                pass
+class Handler(BaseHTTPRequestHandler):
+    upstream: Upstream
 
-            def do_GET(self) -> None:
-                self.answer(b"")
+    protocol_version = "HTTP/1.1"
 
-            def do_POST(self) -> None:
-                if self.headers.get("transfer-encoding") == "chunked":
-                    body = b""
-                    while size := int(self.rfile.readline(), 16):
-                        body += self.rfile.read(size)
-                        self.rfile.readline()
-                    self.rfile.readline()
-                else:
-                    body = self.rfile.read(int(self.headers.get("content-length", 0)))
-                self.answer(body)
+    def log_message(self, *_: object) -> None:
+        pass
 
-            def answer(self, body: bytes) -> None:
-                if self.headers.get("upgrade"):
-                    self.reply(b"no upgrade here", 400)
-                    return
-                headers = {name.lower(): value for name, value in self.headers.items()}
-                upstream.requests.append((self.command, self.path, headers, body))
-                if self.path == "/sink":
-                    upstream.events.extend(json.loads(body))
-                    self.reply(b"{}")
-                elif self.path == "/hang":
-                    upstream.hang(self.connection)
-                    self.close_connection = True
-                elif self.path == "/tokens":
-                    self.tokens()
-                else:
-                    self.reply(json.dumps({"path": self.path, "body": body.decode()}).encode())
+    def do_GET(self) -> None:
+        self.answer(b"")
 
-            def reply(self, body: bytes, status: int = 200) -> None:
-                self.send_response(status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+    def do_POST(self) -> None:
+        if self.headers.get("transfer-encoding") == "chunked":
+            body = b""
+            while size := int(self.rfile.readline(), 16):
+                body += self.rfile.read(size)
+                self.rfile.readline()
+            self.rfile.readline()
+        else:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        self.answer(body)
 
-            def tokens(self) -> None:
-                self.send_response(200)
-                self.send_header("content-type", "text/event-stream")
-                self.send_header("connection", "close")
-                self.end_headers()
-                for number in range(3):
-                    if number:
-                        time.sleep(upstream.gap)
-                    upstream.sent.append(time.monotonic())
-                    self.wfile.write(f"data: {number}\n\n".encode())
-                    self.wfile.flush()
-                self.close_connection = True
+    def answer(self, body: bytes) -> None:
+        if self.headers.get("upgrade"):
+            self.reply(b"no upgrade here", 400)
+            return
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.upstream.requests.append((self.command, self.path, headers, body))
+        if self.path == "/sink":
+            self.upstream.events.extend(json.loads(body))
+            self.reply(b"{}")
+        elif self.path == "/hang":
+            self.upstream.hang(self.connection)
+            self.close_connection = True
+        elif self.path == "/tokens":
+            self.tokens()
+        else:
+            self.reply(json.dumps({"path": self.path, "body": body.decode()}).encode())
 
-        return Handler
+    def reply(self, body: bytes, status: int = 200) -> None:
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def tokens(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        for number in range(3):
+            if number:
+                time.sleep(self.upstream.gap)
+            self.upstream.sent.append(time.monotonic())
+            self.wfile.write(f"data: {number}\n\n".encode())
+            self.wfile.flush()
+        self.close_connection = True

@@ -56,7 +56,13 @@ async function kv(namespace: KVNamespace, { method, key, query, request }: Call)
 }
 
 async function kvList(namespace: KVNamespace, query: URLSearchParams): Promise<Response> {
-  const page = await namespace.list(given({ prefix: query.get("prefix") ?? undefined, limit: whole(query, "limit"), cursor: query.get("cursor") ?? undefined }) as KVNamespaceListOptions);
+  const page = await namespace.list(
+    given({
+      prefix: query.get("prefix") ?? undefined,
+      limit: whole(query, "limit"),
+      cursor: query.get("cursor") ?? undefined,
+    }) as KVNamespaceListOptions,
+  );
   return json({ keys: page.keys, list_complete: page.list_complete, cursor: page.list_complete ? null : page.cursor });
 }
 
@@ -106,7 +112,10 @@ async function r2(bucket: R2Bucket, { method, key, request }: Call): Promise<Res
     case "PUT": {
       const custom = request.headers.get(META);
       const customMetadata = custom === null ? {} : (JSON.parse(decodeURIComponent(custom)) as Record<string, string>);
-      const put = await bucket.put(key, request.body ?? "", { httpMetadata: httpMetadata(request.headers), customMetadata });
+      const put = await bucket.put(key, request.body ?? "", {
+        httpMetadata: httpMetadata(request.headers),
+        customMetadata,
+      });
       return json(described(put));
     }
     case "HEAD": {

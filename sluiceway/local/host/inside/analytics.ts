@@ -32,7 +32,16 @@ export function dataset(env: Env): { writeDataPoint(point?: Point): void } {
   return {
     writeDataPoint(point: Point = {}): void {
       const { indexes = [], doubles = [], blobs = [] } = checked(point);
-      const told = { kind: "analytics", dataset: env.dataset, script: env.script, version: env.version, timestamp: Date.now(), indexes: indexes.map(plain), doubles, blobs: blobs.map(plain) };
+      const told = {
+        kind: "analytics",
+        dataset: env.dataset,
+        script: env.script,
+        version: env.version,
+        timestamp: Date.now(),
+        indexes: indexes.map(plain),
+        doubles,
+        blobs: blobs.map(plain),
+      };
       void env.SINK.fetch("http://host/sink", { method: "POST", body: JSON.stringify([told]) });
     },
   };

@@ -18,7 +18,11 @@ async function pump(body: ReadableStream, to: WritableStream): Promise<void> {
   let wanted = true;
   try {
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
-      if (wanted) wanted = await writer.write(read.value).then(() => true).catch(() => false);
+      if (wanted)
+        wanted = await writer
+          .write(read.value)
+          .then(() => true)
+          .catch(() => false);
     }
     if (wanted) await writer.close();
   } finally {

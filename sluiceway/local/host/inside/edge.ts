@@ -5,7 +5,7 @@ import { CLIENT_IP_HEADER } from "./table.ts";
 /** Clients of Access and AI Gateway send these themselves. */
 const FROM_CLIENTS = /^cf-(access|aig)-/;
 
-export function edgeProperties(): IncomingRequestCfProperties {
+export function edgeProperties(): object {
   return {
     colo: "LOC",
     country: "XX",
@@ -16,7 +16,7 @@ export function edgeProperties(): IncomingRequestCfProperties {
     tlsVersion: "",
     tlsCipher: "",
     clientAcceptEncoding: "",
-  } as unknown as IncomingRequestCfProperties;
+  };
 }
 
 export function edgeHeaders(given: Headers, url: URL, ip: string, ray: string): Headers {
@@ -38,7 +38,11 @@ export function edgeHeaders(given: Headers, url: URL, ip: string, ray: string): 
   return headers;
 }
 
-export function edgeRequest(request: Request, url: URL, ip: string, cf: IncomingRequestCfProperties): Request {
+export function edgeRequest(request: Request, url: URL, ip: string, cf: object): Request {
   const ray = crypto.randomUUID().replaceAll("-", "").slice(0, 16);
-  return new Request(request, { headers: edgeHeaders(request.headers, url, ip, ray), cf, redirect: "manual" } as RequestInit);
+  return new Request(request, {
+    headers: edgeHeaders(request.headers, url, ip, ray),
+    cf,
+    redirect: "manual",
+  } as RequestInit);
 }

@@ -7,10 +7,22 @@ export type Expression =
   | { readonly op: "and" | "or"; readonly left: Expression; readonly right: Expression }
   | { readonly op: "not"; readonly of: Expression }
   | { readonly op: "true" }
-  | { readonly op: "eq" | "contains" | "starts_with" | "ends_with"; readonly field: Field; readonly lower: boolean; readonly text: string }
+  | {
+      readonly op: "eq" | "contains" | "starts_with" | "ends_with";
+      readonly field: Field;
+      readonly lower: boolean;
+      readonly text: string;
+    }
   | { readonly op: "in"; readonly field: Field; readonly lower: boolean; readonly texts: readonly string[] };
 
-const FIELDS = ["http.host", "http.request.uri.path", "http.request.uri.query", "http.request.uri", "http.request.method", "http.request.full_uri"] as const;
+const FIELDS = [
+  "http.host",
+  "http.request.uri.path",
+  "http.request.uri.query",
+  "http.request.uri",
+  "http.request.method",
+  "http.request.full_uri",
+] as const;
 export type Field = (typeof FIELDS)[number];
 
 export interface Facts {
@@ -35,7 +47,8 @@ function tokens(source: string): Token[] {
   while (TOKEN.lastIndex < end) {
     const at = TOKEN.lastIndex;
     const match = TOKEN.exec(source);
-    if (match === null) throw new SyntaxError(`cannot read the expression at ${JSON.stringify(source.slice(at, at + 20))}`);
+    if (match === null)
+      throw new SyntaxError(`cannot read the expression at ${JSON.stringify(source.slice(at, at + 20))}`);
     const [, word, text, sign] = match;
     if (text !== undefined) found.push({ kind: "text", value: text.replace(/\\(.)/g, "$1") });
     else found.push(word !== undefined ? { kind: "word", value: word } : { kind: "sign", value: sign ?? "" });
@@ -72,7 +85,8 @@ class Parser {
   }
 
   #need(value: string): void {
-    if (this.#take(value) === undefined) throw new SyntaxError(`expected ${value}, got ${this.#tokens[this.#at]?.value ?? "the end"}`);
+    if (this.#take(value) === undefined)
+      throw new SyntaxError(`expected ${value}, got ${this.#tokens[this.#at]?.value ?? "the end"}`);
   }
 
   #text(): string {
@@ -125,14 +139,18 @@ class Parser {
 
   #field(): Field {
     const name = this.#take(...FIELDS);
-    if (name === undefined) throw new SyntaxError(`field ${this.#tokens[this.#at]?.value ?? "(none)"} is not supported on the local stage`);
+    if (name === undefined)
+      throw new SyntaxError(`field ${this.#tokens[this.#at]?.value ?? "(none)"} is not supported on the local stage`);
     return name as Field;
   }
 
   #comparison(): Expression {
     const operand = this.#operand();
     const sign = this.#take("eq", "==", "ne", "!=", "contains", "in");
-    if (sign === undefined) throw new SyntaxError(`operator ${this.#tokens[this.#at]?.value ?? "(none)"} is not supported on the local stage`);
+    if (sign === undefined)
+      throw new SyntaxError(
+        `operator ${this.#tokens[this.#at]?.value ?? "(none)"} is not supported on the local stage`,
+      );
     if (sign === "in") return { op: "in", ...operand, texts: this.#set() };
     const text = this.#text();
     if (sign === "contains") return { op: "contains", ...operand, text };

@@ -15,7 +15,12 @@ export class Limiter {
   readonly #windows = new Map<string, Window>();
 
   /** Counts the request under every rule it matches; the rule that blocks it and for how many seconds more, or null. */
-  check(rules: readonly LimitRule[], facts: Facts, client: (rule: LimitRule) => string, now: number): { rule: LimitRule; retryAfter: number } | null {
+  check(
+    rules: readonly LimitRule[],
+    facts: Facts,
+    client: (rule: LimitRule) => string,
+    now: number,
+  ): { rule: LimitRule; retryAfter: number } | null {
     for (const rule of rules) {
       if (!inZone(rule.zone, facts.host) || !matches(rule.expression, facts)) continue;
       const until = this.#count(rule, `${rule.id}\n${client(rule)}`, now);
@@ -45,6 +50,10 @@ function inZone(zone: string, host: string): boolean {
 }
 
 export function limitResponse(rule: LimitRule, retryAfter: number): Response {
-  const { status, body, contentType } = rule.response ?? { status: 429, body: "error code: 1015", contentType: "text/plain; charset=UTF-8" };
+  const { status, body, contentType } = rule.response ?? {
+    status: 429,
+    body: "error code: 1015",
+    contentType: "text/plain; charset=UTF-8",
+  };
   return new Response(body, { status, headers: { "content-type": contentType, "retry-after": String(retryAfter) } });
 }

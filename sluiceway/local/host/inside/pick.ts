@@ -28,7 +28,12 @@ export async function keyPoint(key: string): Promise<number> {
   return (new DataView(digest).getUint32(0) / 2 ** 32) * 100;
 }
 
-export async function pick(entry: WorkerEntry, script: string, headers: Headers, random: number): Promise<string | undefined> {
+export async function pick(
+  entry: WorkerEntry,
+  script: string,
+  headers: Headers,
+  random: number,
+): Promise<string | undefined> {
   const forced = override(headers.get("cloudflare-workers-version-overrides"), script, entry);
   if (forced !== undefined) return forced;
   const key = headers.get("cloudflare-workers-version-key");

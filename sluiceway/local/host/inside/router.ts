@@ -27,13 +27,24 @@ async function table(env: Env): Promise<RouterTable> {
 
 function limited(rules: RouterTable["limits"], request: Request, url: URL, ip: string): Response | null {
   if (rules.length === 0) return null;
-  const facts = { host: url.hostname, path: url.pathname, query: url.search.slice(1), method: request.method, url: url.href };
-  const client = (rule: RouterTable["limits"][number]) => [ip, ...rule.headers.map((name) => request.headers.get(name) ?? "")].join("\n");
+  const facts = {
+    host: url.hostname,
+    path: url.pathname,
+    query: url.search.slice(1),
+    method: request.method,
+    url: url.href,
+  };
+  const client = (rule: RouterTable["limits"][number]) =>
+    [ip, ...rule.headers.map((name) => request.headers.get(name) ?? "")].join("\n");
   const hit = limiter.check(rules, facts, client, Date.now());
   return hit && limitResponse(hit.rule, hit.retryAfter);
 }
 
-async function versionOf(routes: RouterTable, target: Target & { kind: "worker" }, headers: Headers): Promise<string | undefined> {
+async function versionOf(
+  routes: RouterTable,
+  target: Target & { kind: "worker" },
+  headers: Headers,
+): Promise<string | undefined> {
   if (target.version !== undefined) return target.version;
   const entry = routes.workers[target.script];
   return entry && (await pick(entry, target.script, headers, Math.random()));
@@ -58,7 +69,11 @@ export default {
     const refused = limited(routes.limits, request, url, ip);
     if (refused !== null) return refused;
     const target = resolve(routes, url.hostname, url.pathname + url.search);
-    if (target.kind === "none") return new Response(target.body, { status: target.status, headers: { "content-type": "text/plain; charset=UTF-8" } });
+    if (target.kind === "none")
+      return new Response(target.body, {
+        status: target.status,
+        headers: { "content-type": "text/plain; charset=UTF-8" },
+      });
     const version = await versionOf(routes, target, request.headers);
     if (version === undefined) return new Response("error code: 1042", { status: 404 });
     return dispatch(env, version, edgeRequest(request, url, ip, edgeProperties()));

@@ -14,7 +14,12 @@ export default class Tail extends WorkerEntrypoint<Env, { script: string; versio
 }
 
 function described(item: TraceItem): Record<string, unknown> {
-  const event = item.event as { request?: { url: string; method: string }; response?: { status: number }; cron?: string; queue?: string } | null;
+  const event = item.event as {
+    request?: { url: string; method: string };
+    response?: { status: number };
+    cron?: string;
+    queue?: string;
+  } | null;
   return {
     outcome: item.outcome,
     timestamp: item.eventTimestamp,
