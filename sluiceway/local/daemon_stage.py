@@ -29,6 +29,7 @@ from sluiceway.local.daemon_app import StageApp
 from sluiceway.local.daemon_host import Host, HostReady, host_command, port_in_use
 from sluiceway.local.daemon_logs import RotatingLines
 from sluiceway.local.daemon_report import Reporter
+from sluiceway.local.lifecycle_code import fingerprint
 from sluiceway.local.runtime_file import (
     Runtime,
     is_same_process,
@@ -121,10 +122,11 @@ class _Stage:
     def _host(self, app: StageApp, stack: AsyncExitStack) -> Host:
         admin_token = secrets.token_urlsafe(32)
         keys = s3_keys(stage_token(self.data))
+        code = fingerprint()  # now: the files may change while the stage runs
 
         async def host_ready(ready: HostReady) -> None:
             await app.host_ready(ready.admin_url, admin_token)
-            write_runtime(self.data, _runtime(ready, self.api))
+            write_runtime(self.data, _runtime(ready, self.api, code))
 
         lines = RotatingLines(self.data / "logs" / "host.log")
         host = Host(
@@ -218,7 +220,7 @@ def s3_keys(token: str) -> dict[str, str]:
     return {"access_key_id": token_id, "secret_access_key": hashlib.sha256(token.encode()).hexdigest()}
 
 
-def _runtime(ready: HostReady, api: str) -> Runtime:
+def _runtime(ready: HostReady, api: str, code: str) -> Runtime:
     front = _url(ready.front_port)
     return Runtime(
         pid=os.getpid(),
@@ -233,6 +235,7 @@ def _runtime(ready: HostReady, api: str) -> Runtime:
         host_start=ready.start,
         workerd_pid=ready.workerd_pid,
         workerd_start=ready.workerd_start,
+        code=code,
     )
 
 

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -24,11 +25,13 @@ from filelock import FileLock, Timeout
 
 from sluiceway.errors import SluicewayError, UserError
 from sluiceway.local.daemon import DEFAULT_API_PORT, DEFAULT_FRONT_PORT
+from sluiceway.local.lifecycle_code import fingerprint
 from sluiceway.local.lifecycle_logs import logs
 from sluiceway.local.runtime_file import Runtime, is_same_process, load_runtime, process_start, remove_runtime
 from sluiceway.progress import Progress
 
 START_HINT = "sluiceway local start"
+HEALTH_WITHIN = 2.0  # seconds
 USUAL_START = 4.0  # seconds on a small machine
 
 
@@ -38,9 +41,10 @@ class NotReadyError(SluicewayError):
 
 @dataclass(frozen=True)
 class Status:
-    """``dead``: it was killed and left runtime.json behind; the next start clears that up."""
+    """``dead``: it was killed and left runtime.json behind; the next start clears that up.
+    ``unresponsive``: its process is there and does not answer within two seconds."""
 
-    state: Literal["running", "starting", "stopped", "dead"]
+    state: Literal["running", "starting", "stopped", "dead", "unresponsive"]
     runtime: Runtime | None
     detail: str
 
@@ -63,6 +67,8 @@ def start(
     data = data.resolve()
     running = read_runtime(data)
     if running:
+        if running.code != fingerprint():
+            progress.say("the local stage runs older code than this checkout; to renew it: sluiceway local stop, start")
         return running
     _make_private(data)
     deadline = time.monotonic() + timeout
@@ -103,6 +109,8 @@ def status(data: Path) -> Status:
     data = data.resolve()
     left = load_runtime(data)
     if left and left.alive():
+        if not _answers(left):
+            return Status("unresponsive", left, f"process {left.pid} does not answer at {left.api_url}")
         return Status("running", left, f"Workers at {left.front_url}, API at {left.api_url}, since {left.started_at}")
     if _pid_of_lock(data) is not None:
         return Status("starting", None, "it has not answered yet")
@@ -117,7 +125,7 @@ def reset(data: Path, *, stop_first: bool = False) -> None:
     Raises UserError while the stage runs, unless ``stop_first``.
     """
     data = data.resolve()
-    if status(data).state in ("running", "starting"):
+    if status(data).state in ("running", "starting", "unresponsive"):
         if not stop_first:
             raise UserError("the local stage is running", path=str(data), hint="sluiceway local stop, then reset again")
         stop(data)
@@ -151,6 +159,15 @@ def read_token(data: Path) -> str:
         return (data / "token").read_text(encoding="utf-8").strip()
     except FileNotFoundError:
         raise UserError("the local stage has never been started", path=str(data), hint=START_HINT) from None
+
+
+def _answers(runtime: Runtime) -> bool:
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with direct.open(f"{runtime.ai_url}/_local/health", timeout=HEALTH_WITHIN) as response:
+            return bool(response.status == 200)
+    except OSError:
+        return False
 
 
 def _make_private(data: Path) -> None:

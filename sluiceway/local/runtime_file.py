@@ -21,7 +21,8 @@ SUBDOMAIN = "local"
 
 @dataclass(frozen=True)
 class Runtime:
-    """A running local stage. URLs have no slash at the end; ``*_start`` are kernel start times."""
+    """A running local stage. URLs have no slash at the end; ``*_start`` are kernel start times; ``code`` says
+    which sources it was started from (`lifecycle_code.fingerprint`)."""
 
     pid: int
     process_start: str
@@ -37,6 +38,7 @@ class Runtime:
     workerd_start: str | None
     account_id: str = ACCOUNT_ID
     subdomain: str = SUBDOMAIN
+    code: str = ""
 
     def alive(self) -> bool:
         return is_same_process(self.pid, self.process_start)

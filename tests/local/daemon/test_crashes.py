@@ -61,5 +61,6 @@ def test_a_host_that_is_killed_is_started_again_with_the_same_port_and_world(dat
 def test_a_daemon_that_hangs_is_killed_by_stop_with_its_children(data: Path) -> None:
     runtime = start(data)
     os.kill(runtime.pid, signal.SIGSTOP)
+    assert lifecycle.status(data).state == "unresponsive"
     assert lifecycle.stop(data, timeout=1.0) is True
     assert all_gone(runtime, within=0.5)

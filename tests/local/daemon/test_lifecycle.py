@@ -13,6 +13,7 @@ import pytest
 
 from sluiceway.errors import UserError
 from sluiceway.local import lifecycle
+from sluiceway.local.lifecycle_code import fingerprint
 from sluiceway.local.runtime_file import Runtime
 from sluiceway.progress import Progress
 from tests.local.daemon.conftest import NODE, all_gone, start, until
@@ -48,6 +49,28 @@ def test_a_second_start_finds_the_first(running: tuple[Path, Runtime]) -> None:
     assert start(data) == runtime
     status = lifecycle.status(data)
     assert (status.state, status.runtime) == ("running", runtime)
+
+
+def test_a_stage_that_runs_older_code_is_told_of(
+    running: tuple[Path, Runtime], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, runtime = running
+    start(data)
+    assert "older code" not in capsys.readouterr().err
+    monkeypatch.setattr(lifecycle, "fingerprint", lambda: "another")
+    assert start(data) == runtime
+    assert "older code" in capsys.readouterr().err
+
+
+def test_the_code_of_a_stage_changes_with_any_of_its_sources(tmp_path: Path) -> None:
+    (tmp_path / "host").mkdir()
+    (tmp_path / "host" / "main.ts").write_text("1")
+    before = fingerprint(tmp_path)
+    assert fingerprint(tmp_path) == before
+    (tmp_path / "host" / "main.ts").write_text("2")
+    after = fingerprint(tmp_path)
+    (tmp_path / "note.txt").write_text("no source")
+    assert before != after == fingerprint(tmp_path)
 
 
 def test_what_is_private_is_readable_by_its_owner_alone(running: tuple[Path, Runtime]) -> None:
