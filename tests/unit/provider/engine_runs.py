@@ -75,7 +75,7 @@ class Program:
             env=self.env | (env or {}),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=120,
+            timeout=300,
             check=False,
         )
         outcome = Outcome(done.returncode, done.stdout.decode("utf-8", "replace"))
@@ -96,8 +96,9 @@ class Program:
         return self.run("destroy", "-s", "local", "--yes", "--skip-preview", "--suppress-progress")
 
     def state(self) -> list[dict[str, Any]]:
-        text = self.run("stack", "export", "-s", "local").text
-        return list(json.loads(text[text.index("{") :])["deployment"].get("resources") or [])
+        """Resources as the engine keeps them."""
+        (file,) = (self.folder / "state").rglob("stacks/**/local.json")
+        return list(json.loads(file.read_text(encoding="utf-8"))["checkpoint"]["latest"].get("resources") or [])
 
     def written(self) -> str:
         """Everything that the engine wrote to disk for this stack."""

@@ -20,13 +20,13 @@ RESOURCES = 15
 
 def test_life_of_a_stack(program: Program, served: Served) -> None:
     fake, _ = served
-    _pu_02_preview_of_an_empty_stack_shows_what_is_unknown_and_calls_nothing(program, fake)
+    _pu_02_preview_of_an_empty_stack_shows_what_is_unknown_and_writes_nothing(program, fake)
     assert program.up().steps == {"created": RESOURCES}
-    _nothing_changes_until_something_does(program, fake)
+    _tf_01_nothing_changes_after_a_refresh_and_with_bindings_in_another_order(program, fake)
     _pu_07_no_secret_in_state(program)
-    _deletion_and_drift_are_found_and_put_right(program, fake)
+    _deletion_and_drift_are_found(program, fake)
+    _what_was_found_is_put_right_and_what_was_made_by_hand_imported(program, fake)
     _a_failing_up_names_the_call_and_hides_the_secret(program)
-    _what_was_made_by_hand_is_imported(program, fake)
     program.destroy()
     left = {name: table for name, table in fake.tables.items() if table and name not in _KEPT}
     assert left == {}
@@ -36,24 +36,24 @@ _KEPT = {"versions", "deployments", "crons", "subdomains", "lifecycles"}
 """What the official provider deletes by no call, or by setting it back."""
 
 
-def _pu_02_preview_of_an_empty_stack_shows_what_is_unknown_and_calls_nothing(
+def _pu_02_preview_of_an_empty_stack_shows_what_is_unknown_and_writes_nothing(
     program: Program, fake: FakeCloudflare
 ) -> None:
     preview = program.preview()
     assert preview.steps == {"to create": RESOURCES}
     assert re.search(r"link\s*: \[unknown\]", preview.text)
-    assert [call for call in fake.calls if call[0] != "GET"] == []
-
-
-def _nothing_changes_until_something_does(program: Program, fake: FakeCloudflare) -> None:
-    fake.calls.clear()
-    assert program.preview().steps == {"unchanged": RESOURCES}
-    assert fake.calls == [], "a preview without changes makes no call"
-    assert program.refresh().steps == {"unchanged": RESOURCES}
-    assert program.preview().steps == {"unchanged": RESOURCES}
-    # TF-01: the order of bindings means nothing.
-    assert program.preview({"SAMPLE": "reorder"}).steps == {"unchanged": RESOURCES}
     assert fake.writes() == []
+
+
+def _tf_01_nothing_changes_after_a_refresh_and_with_bindings_in_another_order(
+    program: Program, fake: FakeCloudflare
+) -> None:
+    fake.calls.clear()
+    assert program.refresh().steps == {"unchanged": RESOURCES}
+    assert fake.writes() == []
+    fake.calls.clear()
+    assert program.preview({"SAMPLE": "reorder"}).steps == {"unchanged": RESOURCES}
+    assert fake.calls == [], "a preview without changes makes no call"
 
 
 def _pu_07_no_secret_in_state(program: Program) -> None:
@@ -66,14 +66,21 @@ def _pu_07_no_secret_in_state(program: Program) -> None:
     assert names[0] == "Z_KV", "only the text is secret, not the list"
 
 
-def _deletion_and_drift_are_found_and_put_right(program: Program, fake: FakeCloudflare) -> None:
+def _deletion_and_drift_are_found(program: Program, fake: FakeCloudflare) -> None:
     fake.table("routes").clear()
     (queue,) = fake.table("queues").values()
     queue["settings"] = {"delivery_delay": 30}
     assert program.refresh().steps == {"deleted": 1, "updated": 1, "unchanged": RESOURCES - 2}
-    assert program.up().steps == {"created": 1, "updated": 1, "unchanged": RESOURCES - 2}
+
+
+def _what_was_found_is_put_right_and_what_was_made_by_hand_imported(program: Program, fake: FakeCloudflare) -> None:
     (queue,) = fake.table("queues").values()
-    assert queue["settings"] == {"delivery_delay": 0}
+    fake.table("queues")["q-by-hand"] = {"queue_id": "q-by-hand", "queue_name": "by-hand", "settings": {}}
+    outcome = program.up({"SAMPLE": "import", "SAMPLE_QUEUE": "q-by-hand"})
+    assert outcome.steps == {"created": 1, "updated": 1, "imported": 1, "unchanged": RESOURCES - 2}
+    assert fake.table("queues")[queue["queue_id"]]["settings"] == {"delivery_delay": 0}
+    (adopted,) = [item for item in program.state() if item["urn"].endswith("::adopted")]
+    assert (adopted["id"], adopted["outputs"]["queueName"]) == ("q-by-hand", "by-hand")
 
 
 def _a_failing_up_names_the_call_and_hides_the_secret(program: Program) -> None:
@@ -86,14 +93,6 @@ def _a_failing_up_names_the_call_and_hides_the_secret(program: Program) -> None:
     assert "Traceback" not in outcome.text
     assert 'File "' not in outcome.text
     assert CANARY not in outcome.text + program.written()
-
-
-def _what_was_made_by_hand_is_imported(program: Program, fake: FakeCloudflare) -> None:
-    fake.table("queues")["q-by-hand"] = {"queue_id": "q-by-hand", "queue_name": "by-hand", "settings": {}}
-    outcome = program.up({"SAMPLE": "import", "SAMPLE_QUEUE": "q-by-hand"})
-    assert outcome.steps["imported"] == 1
-    (adopted,) = [item for item in program.state() if item["urn"].endswith("::adopted")]
-    assert (adopted["id"], adopted["outputs"]["queueName"]) == ("q-by-hand", "by-hand")
 
 
 @pytest.mark.parametrize("plugin", ["cloudflare_plugin", "sluiceway_plugin"])
