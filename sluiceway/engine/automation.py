@@ -124,6 +124,7 @@ class StageStack:
     def _operate(self, operation: str, call: Callable[[Stack, Collector], object]) -> Result:
         check_passphrase(self)
         started = self.clock()
+        tries = 0
         while True:
             collector = Collector(self.on_event)
             try:
@@ -133,9 +134,10 @@ class StageStack:
                 text = said_by(error)
                 if not is_locked(text):
                     raise failure(self.stage, operation, text, collector.errors) from None
-                self._wait_for_lock(text, self.clock() - started)
+                self._wait_for_lock(text, self.clock() - started, tell=tries == 0)
+                tries += 1
 
-    def _wait_for_lock(self, text: str, waited: float) -> None:
+    def _wait_for_lock(self, text: str, waited: float, *, tell: bool) -> None:
         """Returns when it is worth another try; raises LockedError when the limit has passed."""
         who = holders(text)
         if self.stage == LOCAL and who and all(one.host == socket.gethostname() and _dead(one.pid) for one in who):
@@ -145,7 +147,8 @@ class StageStack:
         if waited >= self.lock_wait:
             raise locked(self.stage, text, waited)
         left = self.lock_wait - waited
-        self._tell("warning", f"waiting up to {left:.0f} s: {locked(self.stage, text, 0).message}")
+        if tell:
+            self._tell("warning", f"waiting up to {left:.0f} s: {locked(self.stage, text, 0).message}")
         self.sleep(min(2.0, left))
 
     def _tell(self, severity: str, text: str) -> None:

@@ -135,7 +135,8 @@ class Host(LanguageServer):
         with self._lock:
             warm, self._warm = self._warm, None
         child = warm[1] if warm and warm[0] == env else self._start(env)
-        context.add_callback(lambda: _interrupt(child))
+        if not context.add_callback(lambda: _interrupt(child)):
+            _interrupt(child)  # cancelled already
         payload = json.dumps(run_request(request, self.root, self.engine)) + "\n"
         try:
             assert child.stdin is not None
