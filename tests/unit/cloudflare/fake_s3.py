@@ -47,6 +47,7 @@ class FakeS3:
     requests: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
     fail_part: int | None = None
     lie_about_size: bool = False
+    forget_metadata: bool = False
     on_part: Any = None
     made: int = 0
     settled: threading.Event = field(default_factory=threading.Event)
@@ -165,7 +166,8 @@ class _Handler(BaseHTTPRequestHandler):
         if stored is None:
             raise _Refused(404, "NoSuchKey")
         length = len(stored.data) - (1 if self.state.lie_about_size else 0)
-        marks = {f"x-amz-meta-{name}": value for name, value in stored.metadata.items()}
+        metadata = {} if self.state.forget_metadata else stored.metadata
+        marks = {f"x-amz-meta-{name}": value for name, value in metadata.items()}
         self._answer(200, headers={"content-length": str(length), "etag": _tag(stored.data), **marks})
 
     def _delete(self, key: str, query: dict[str, str], body: bytes, headers: dict[str, str]) -> None:

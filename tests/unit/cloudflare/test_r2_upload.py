@@ -68,6 +68,35 @@ def test_an_object_with_another_size_than_its_file_is_told(client: S3Client, s3:
         put(client, file, write(file, 5))
 
 
+def test_an_object_marked_with_another_digest_is_told(client: S3Client, s3: FakeS3, file: Path) -> None:
+    s3.forget_metadata = True
+    digest = write(file, 5)
+    with pytest.raises(SluicewayError, match=f"marked with another sha256 than {digest}, got None"):
+        put(client, file, digest)
+
+
+def test_other_bytes_under_the_key_are_replaced(client: S3Client, s3: FakeS3, file: Path) -> None:
+    for seed in (1, 2):
+        digest = write(file, 100, seed)
+        assert r2.upload(client, BUCKET, "latest", file, digest, "text/plain").uploaded is True
+    assert s3.objects["latest"].data == file.read_bytes()
+
+
+def test_a_file_that_changes_while_it_is_sent_is_never_completed(client: S3Client, s3: FakeS3, file: Path) -> None:
+    digest = write(file, 40 * KIB)
+
+    def change(number: int) -> None:
+        if number == 1:
+            with file.open("r+b") as stream:
+                stream.seek(39 * KIB)
+                stream.write(b"changed")
+
+    s3.on_part = change
+    with pytest.raises(UserError, match="the file changed while it was uploaded"):
+        put(client, file, digest)
+    assert (s3.objects, s3.uploads) == ({}, {})
+
+
 def test_a_missing_bucket_hints_at_the_jurisdiction(client: S3Client, file: Path) -> None:
     digest = write(file, 5)
     with pytest.raises(SluicewayError) as caught:
