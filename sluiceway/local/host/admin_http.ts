@@ -123,14 +123,15 @@ export class AdminHttp {
     return async (request, response) => {
       const query = (request.url ?? "").split("?")[1];
       const headers = name === "" ? [] : ["x-key", encodeURIComponent(decodeURIComponent(name))];
-      await forward(request, response, {
+      const how = {
         upstream: () => ({ url: this.#stage.adminUrl, agent: this.#agent }),
         path: `/${kind}/${id}${query === undefined ? "" : `?${query}`}`,
         headers,
         drop: ["authorization", "expect", "x-key"],
         bodyLimit: Number.POSITIVE_INFINITY,
         patienceMs: 5_000,
-      });
+      };
+      await this.#stage.undisturbed(() => forward(request, response, how));
     };
   }
 }

@@ -73,6 +73,16 @@ export class Front {
     }
   }
 
+  /** Runs `work` when no reload is on, and makes the next one wait for it. */
+  async pass(work: () => Promise<void>): Promise<void> {
+    const leave = await this.#gate.enter();
+    try {
+      await work();
+    } finally {
+      leave();
+    }
+  }
+
   /** Where requests go from now on; pooled connections to the old place are dropped. */
   point(upstreams: Upstreams): void {
     this.#upstreams = upstreams;
@@ -86,28 +96,29 @@ export class Front {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const leave = await this.#gate.enter();
     try {
-      if (this.#upstreams === null) return plain(response, 503, "The local runtime has not started.\n");
-      const path = request.url ?? "/";
-      const s3 = path === S3_PREFIX || path.startsWith(`${S3_PREFIX}/`) || path.startsWith(`${S3_PREFIX}?`);
-      await forward(request, response, {
-        upstream: () => ({
-          url: s3 ? (this.#upstreams as Upstreams).entry : (this.#upstreams as Upstreams).router,
-          agent: this.#agent,
-        }),
-        path,
-        headers: s3 ? [] : [CLIENT_IP_HEADER, clientAddress(request.socket)],
-        drop: ["expect", CLIENT_IP_HEADER],
-        bodyLimit: s3 ? Number.POSITIVE_INFINITY : this.#bodyLimit,
-        patienceMs: PATIENCE_MS,
-      });
+      await this.pass(() => this.#forward(request, response));
     } catch (error) {
       log("error", "front failed", { reason: text(error) });
       plain(response, 500, "error code: 500\n");
-    } finally {
-      leave();
     }
+  }
+
+  async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.#upstreams === null) return plain(response, 503, "The local runtime has not started.\n");
+    const path = request.url ?? "/";
+    const s3 = path === S3_PREFIX || path.startsWith(`${S3_PREFIX}/`) || path.startsWith(`${S3_PREFIX}?`);
+    await forward(request, response, {
+      upstream: () => ({
+        url: s3 ? (this.#upstreams as Upstreams).entry : (this.#upstreams as Upstreams).router,
+        agent: this.#agent,
+      }),
+      path,
+      headers: s3 ? [] : [CLIENT_IP_HEADER, clientAddress(request.socket)],
+      drop: ["expect", CLIENT_IP_HEADER],
+      bodyLimit: s3 ? Number.POSITIVE_INFINITY : this.#bodyLimit,
+      patienceMs: PATIENCE_MS,
+    });
   }
 
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -128,6 +139,8 @@ export class Front {
     ];
     const up = open({ host: hostname, port, method: request.method, path: request.url, headers, setHost: false });
     up.on("upgrade", (answer, upstream, first) => {
+      // It may stay open for days: a reload cuts it at once instead of waiting for it.
+      leave();
       writeHead(socket, answer, ["connection", "Upgrade", "upgrade", answer.headers.upgrade ?? ""]);
       join(socket, upstream, head, first);
     });

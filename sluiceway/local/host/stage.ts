@@ -84,6 +84,11 @@ export class Stage {
     return verdict;
   }
 
+  /** Runs `work` between reloads, never across one. */
+  undisturbed(work: () => Promise<void>): Promise<void> {
+    return this.#front.pass(work);
+  }
+
   /** Runs the scheduled handler of a Worker's deployed version, chosen by the split. */
   async scheduled(script: string, cron: string, time: Date): Promise<string> {
     const version = byPoint(this.#table.workers[script]?.split ?? [], Math.random() * 100);

@@ -28,18 +28,20 @@ Checksums = Literal["when_required", "when_supported"]
 CHECKSUMS: list[Checksums] = ["when_required", "when_supported"]
 
 
+BUCKETS = [
+    {"id": "models", "name": "models", "jurisdiction": "default"},
+    {"id": "eu_models", "name": "models", "jurisdiction": "eu"},
+]
 VERSION = Version({"index.js": READER}, bindings=[{"name": "R2", "type": "r2_bucket", "bucket_name": "models"}])
 
 
 @pytest.fixture
 def buckets(host: Host) -> Host:
-    host.apply(
-        host.worker("reader", [(VERSION, 100)]), r2=[{"id": "models", "name": "models", "jurisdiction": "default"}]
-    )
+    host.apply(host.worker("reader", [(VERSION, 100)]), r2=BUCKETS)
     return host
 
 
-def client(host: Host, checksums: Checksums = "when_required", secret: str = "b" * 64, at: str = "s3") -> S3Client:
+def client(host: Host, checksums: Checksums = "when_required", secret: str = "b" * 64) -> S3Client:
     config = Config(
         region_name="auto",
         s3={"addressing_style": "path"},
@@ -49,7 +51,7 @@ def client(host: Host, checksums: Checksums = "when_required", secret: str = "b"
     )
     return boto3.client(
         "s3",
-        endpoint_url=f"{host.front}/cdn-cgi/local/r2/{at}",
+        endpoint_url=f"{host.front}/cdn-cgi/local/r2/s3",
         config=config,
         aws_access_key_id="a" * 32,
         aws_secret_access_key=secret,
@@ -130,6 +132,13 @@ def test_a_put_does_not_wait_for_a_second(s3: S3Client) -> None:
     for _ in range(3):
         s3.put_object(Bucket="models", Key="quick", Body=b"x" * 1024)
     assert time.monotonic() - began < 2.5, "each put waits for the 100-continue that the runtime never sends"
+
+
+def test_tf_06_a_bucket_of_another_jurisdiction_is_reached_by_its_id(buckets: Host, s3: S3Client) -> None:
+    s3.put_object(Bucket="eu_models", Key="only-eu", Body=b"eu")
+    assert buckets.admin.get(buckets.object("eu_models", "only-eu")).content == b"eu"
+    with pytest.raises(ClientError, match="404"):
+        s3.head_object(Bucket="models", Key="only-eu")
 
 
 def test_wrong_keys_and_absent_things_have_s3s_errors(buckets: Host) -> None:

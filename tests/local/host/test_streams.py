@@ -223,6 +223,31 @@ def test_a_reload_under_load_drops_no_request(host: Host) -> None:
     assert seen == {"v1", "v2", "v3"}
 
 
+def test_writes_to_kv_over_a_reload_are_all_there(host: Host) -> None:
+    host.apply(host.worker("load", [(Version({"index.js": SLOW % "a"}), 100)]), kv=["n"])
+    stop = threading.Event()
+    written: list[int] = []
+
+    def write() -> None:
+        while not stop.is_set():
+            answer = host.admin.put(host.kv("n", str(len(written))), content=b"x")
+            assert answer.status_code == 200, answer.text
+            written.append(len(written))
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        for number in (2, 3):
+            host.apply(host.worker("load", [(Version({"index.js": SLOW % number}, number=number), 100)]), kv=["n"])
+        before = len(written)
+        until(lambda: len(written) > before)
+    finally:
+        stop.set()
+        thread.join()
+    names = [entry["name"] for entry in host.admin.get("/kv/n/keys").json()["keys"]]
+    assert sorted(map(int, names)) == written
+
+
 def test_a_stream_longer_than_the_drain_limit_does_not_hold_a_reload_up(start: StartHost) -> None:
     host = start(drain_ms=200)
     source = """
