@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
 import pytest
 
 from tests.local.host.conftest import StartHost
@@ -20,7 +24,7 @@ export default {
     }
     if (path === "/bad") return new Response(refused(() => env.METRICS.writeDataPoint({ indexes: ["a", "b"] })));
     console.log("handled", path, { deep: true });
-    const blobs = ["a", new TextEncoder().encode("b").buffer, null];
+    const blobs = [path, new TextEncoder().encode("b").buffer, null];
     const nothing = env.METRICS.writeDataPoint({ indexes: ["chat@1"], blobs, doubles: [1.5, 2] });
     return new Response(String(nothing));
   },
@@ -38,41 +42,54 @@ BINDINGS = [
 ]
 
 
-@pytest.fixture
-def eventful(start: StartHost, upstream: Upstream) -> tuple[Host, Version]:
-    host = start(sink_url=f"{upstream.url}/sink")
+@dataclass(frozen=True)
+class Eventful:
+    host: Host
+    version: Version
+    sink: Upstream
+
+
+@pytest.fixture(scope="module")
+def eventful(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Eventful]:
+    sink = Upstream()
+    host = Host(tmp_path_factory.mktemp("eventful"), sink_url=f"{sink.url}/sink")
     version = Version({"index.js": SOURCE}, bindings=BINDINGS)
     consumers = [{"queue": "events", "script": "eventful", "batch_size": 10, "max_wait_time_ms": 100}]
     host.apply(host.worker("eventful", [(version, 100)]), kv=["kv"], queues=["events"], consumers=consumers)
-    return host, version
+    yield Eventful(host, version, sink)
+    host.stop()
+    sink.close()
 
 
-def test_a_data_point_reaches_the_sink_and_a_bad_one_throws(eventful: tuple[Host, Version], upstream: Upstream) -> None:
-    host, version = eventful
-    assert host.get("/").text == "undefined"
-    until(lambda: upstream.named("analytics"))
-    (point,) = upstream.named("analytics")
-    point.pop("timestamp")
+def test_a_data_point_reaches_the_sink_and_a_bad_one_throws(eventful: Eventful) -> None:
+    assert eventful.host.get("/point").text == "undefined"
+    until(lambda: any(point["blobs"][0] == "/point" for point in eventful.sink.named("analytics")))
+    (point,) = (point for point in eventful.sink.named("analytics") if point["blobs"][0] == "/point")
+    assert point.pop("timestamp") > 1_700_000_000_000
     assert point == {
         "kind": "analytics",
         "dataset": "sluiceway_test",
         "script": "eventful",
-        "version": version.id,
+        "version": eventful.version.id,
         "indexes": ["chat@1"],
-        "blobs": ["a", "b", None],
+        "blobs": ["/point", "b", None],
         "doubles": [1.5, 2],
     }
-    assert "indexes" in host.get("/bad").text
+    assert "indexes" in eventful.host.get("/bad").text
 
 
-def test_logs_and_exceptions_reach_the_sink_with_their_worker(
-    eventful: tuple[Host, Version], upstream: Upstream
-) -> None:
-    host, version = eventful
+def test_logs_and_exceptions_reach_the_sink_with_their_worker(eventful: Eventful) -> None:
+    host, version, sink = eventful.host, eventful.version, eventful.sink
     for path in ("/logged", "/throw", "/late"):
         host.get(path)
-    until(lambda: len(upstream.named("tail")) >= 3)
-    tails = {event["request"]["url"].rsplit("/", 1)[1]: event for event in upstream.named("tail")}
+    tails: dict[str, dict[str, Any]] = {}
+
+    def come() -> bool:
+        requests = [event for event in sink.named("tail") if event["request"]]
+        tails.update({event["request"]["url"].rsplit("/", 1)[1]: event for event in requests})
+        return {"logged", "throw", "late"} <= tails.keys()
+
+    until(come)
     assert all((event["script"], event["version"]) == ("eventful", version.id) for event in tails.values())
     assert tails["logged"]["logs"][0]["message"] == ["handled", "/logged", {"deep": True}]
     assert (tails["logged"]["outcome"], tails["logged"]["status"]) == ("ok", 200)
@@ -81,8 +98,8 @@ def test_logs_and_exceptions_reach_the_sink_with_their_worker(
     assert tails["late"]["exceptions"][0]["message"] == "rejected late"
 
 
-def test_a_cron_runs_the_scheduled_handler_with_its_time(eventful: tuple[Host, Version]) -> None:
-    host, _ = eventful
+def test_a_cron_runs_the_scheduled_handler_with_its_time(eventful: Eventful) -> None:
+    host = eventful.host
     call = {"script": "eventful", "cron": "*/5 * * * *", "scheduled_time": 1_790_000_000_000}
     assert host.admin.post("/cron", json=call).json() == {"outcome": "ok"}
     assert host.admin.get(host.kv("kv", "cron")).text == "*/5 * * * * 1790000000000"
@@ -91,14 +108,14 @@ def test_a_cron_runs_the_scheduled_handler_with_its_time(eventful: tuple[Host, V
 @pytest.mark.parametrize(
     ("change", "words"), [({"cron": "61 * * * *"}, "minute"), ({"script": "absent"}, "no deployed version")]
 )
-def test_a_cron_that_cannot_run_is_refused(eventful: tuple[Host, Version], change: dict[str, str], words: str) -> None:
-    host, _ = eventful
+def test_a_cron_that_cannot_run_is_refused(eventful: Eventful, change: dict[str, str], words: str) -> None:
+    host = eventful.host
     answer = host.admin.post("/cron", json={"script": "eventful", "cron": "* * * * *", **change})
     assert answer.status_code == 422 and words in answer.json()["error"]["message"]
 
 
-def test_queue_messages_reach_the_consumer(eventful: tuple[Host, Version]) -> None:
-    host, _ = eventful
+def test_queue_messages_reach_the_consumer(eventful: Eventful) -> None:
+    host = eventful.host
     host.get("/send")
     wanted = ['got "three"', 'got "two"', 'got {"n":1}']
     until(lambda: len(host.admin.get("/kv/kv/keys", params={"prefix": "got"}).json()["keys"]) == 3)
