@@ -71,6 +71,8 @@ class Project:
             "NO_COLOR": "1",
             "WRANGLER_SEND_METRICS": "false",
             "WRANGLER_HIDE_BANNER": "true",
+            # A third of each run is the compilation of wrangler: kept from the first run to the last.
+            "NODE_COMPILE_CACHE": str(self.stage.data.parent / "wrangler-compiled"),
             "CLOUDFLARE_API_BASE_URL": self.stage.runtime.api_url,
             "CLOUDFLARE_API_TOKEN": self.stage.token,
             "CLOUDFLARE_ACCOUNT_ID": self.stage.runtime.account_id,
@@ -130,7 +132,7 @@ def test_kv_keys_are_shared_with_the_worker(project: Make) -> None:
     worker.run("deploy")
     assert worker.fetch().text == "槓桿 100%"
     worker.run("kv", "key", "delete", "rollouts/chat ü", *at)
-    assert json.loads(worker.run("kv", "key", "list", *at)) == []
+    assert worker.fetch().text == ""
 
 
 def test_r2_objects_are_shared_with_the_worker(project: Make) -> None:

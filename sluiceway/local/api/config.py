@@ -38,7 +38,6 @@ class ApiConfig:
     account_name: str = "Local stage"
     subdomain: str = "local"
     zones: tuple[str, ...] = ("sluiceway.test",)
-    events: object = None
     now: Callable[[], datetime] = utc_now
     new_id: Callable[[], uuid.UUID] = uuid.uuid4
 
