@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,11 +25,14 @@ from sluiceway.local.ai.sink import EventSink
 from sluiceway.local.ai.stage import AiStage
 from sluiceway.local.api.app import ApiConfig, Control
 from sluiceway.local.api.app import routes as api_routes
+from sluiceway.local.api.errors import HostRejected
 from sluiceway.local.api.host_client import HostClient
 from sluiceway.local.daemon_access import AccessLog
 from sluiceway.local.daemon_logs import RotatingLines
 from sluiceway.local.runtime_file import ACCOUNT_ID
 from sluiceway.local.store import Store
+
+log = logging.getLogger("sluiceway.local")
 
 
 class StageApp:
@@ -84,7 +88,12 @@ class StageApp:
     async def host_ready(self, admin_url: str, admin_token: str) -> None:
         """Points the API at a host that has just started, and gives it the whole world."""
         self._host.retarget(admin_url, admin_token)
-        await self._control.sync()
+        try:
+            await self._control.sync()
+        except HostRejected as error:
+            # What was accepted once can't run any more (a file is gone, the runtime is another). Without the API
+            # there would be no way to put it right, so the stage comes up with the Workers missing.
+            log.error("the Workers of this stage can't run and have to be deployed again: %s", error.message)
 
     def _gateway_exists(self, name: str) -> bool:
         # Cloudflare makes the one called "default" by itself when it is first used.

@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import struct
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from sluiceway.local.ai import request as inputs
 from sluiceway.local.ai.calls import Call
@@ -36,14 +37,28 @@ class CallerLeftError(Exception):
 
 @dataclass(frozen=True)
 class Stream:
-    """A streamed answer that has begun: its bytes, for a response to send."""
+    """A streamed answer that has begun: its bytes, for a response to send, and what must be done after it."""
 
     body: AsyncIterator[bytes]
+    end: Callable[[], Awaitable[None]]
 
     def response(self, headers: Mapping[str, str]) -> Response:
         # The type is set as a header, since Starlette would put a charset behind it that Cloudflare does not send.
         kept = {**headers, "content-type": "text/event-stream", "cache-control": "no-cache"}
-        return StreamingResponse(self.body, headers=kept)
+        return _Streaming(self, kept)
+
+
+class _Streaming(StreamingResponse):
+    def __init__(self, begun: Stream, headers: Mapping[str, str]) -> None:
+        super().__init__(begun.body, headers=headers)
+        self._begun = begun
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # A caller may be gone before the first byte is asked of the body, whose own ending then never runs.
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._begun.end()
 
 
 async def run(
@@ -82,7 +97,12 @@ async def _chat(
         first = await _unless_left(http, anext(events))
         usage = _wants_usage(body, call)
         chunks = stream(_from(first, events), answer, head, shape, usage=usage)
-        return Stream(_recorded(chunks, events, answer, call))
+
+        async def end() -> None:
+            await events.aclose()
+            call.close("cancelled")
+
+        return Stream(_recorded(chunks, answer, call), end)
     try:
         await _unless_left(http, _gather(events, answer))
     finally:
@@ -109,9 +129,7 @@ async def _from(first: Event, rest: AsyncIterator[Event]) -> AsyncIterator[Event
         yield event
 
 
-async def _recorded(
-    chunks: AsyncIterator[bytes], events: AsyncGenerator[Event, None], answer: Answer, call: Call
-) -> AsyncIterator[bytes]:
+async def _recorded(chunks: AsyncIterator[bytes], answer: Answer, call: Call) -> AsyncIterator[bytes]:
     ended = "cancelled"
     try:
         async for chunk in chunks:
@@ -124,7 +142,6 @@ async def _recorded(
     finally:
         _record(call, answer)
         call.close(ended)
-        await events.aclose()
 
 
 def _record(call: Call, answer: Answer) -> None:

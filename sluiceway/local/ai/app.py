@@ -23,17 +23,16 @@ def routes(stage: AiStage) -> list[BaseRoute]:
         return await binding.serve(stage, http) if _knows(stage, http) else Response(status_code=404)
 
     async def from_host(http: Request) -> Response:
-        if not _knows(stage, http):
-            return Response(status_code=404)
-        body = await http.body()
-        if len(body) > _SINK_LIMIT:
-            return Response("too large", 413)
-        try:
-            stage.sink.add(parse_events(body))
-        except ValueError as error:
-            return Response(f"not events: {error}", 400)
-        return Response(status_code=204)
+        return await _take_events(stage, http) if _knows(stage, http) else Response(status_code=404)
 
+    return [
+        Route("/_local/ai/{secret}", from_binding, methods=["GET", "POST", "PATCH"]),
+        Route("/_local/sink/{secret}", from_host, methods=["POST"]),
+        *auth.guarded([*rest.routes(stage), *_views(stage)], stage.token, stage.account_id),
+    ]
+
+
+def _views(stage: AiStage) -> list[BaseRoute]:
     async def calls(http: Request) -> Response:
         if http.method == "DELETE":
             stage.calls.clear()
@@ -47,16 +46,21 @@ def routes(stage: AiStage) -> list[BaseRoute]:
         )
         return wire.enveloped({"events": found, "next": stage.sink.last_seq})
 
-    guarded: list[BaseRoute] = [
-        *rest.routes(stage),
+    return [
         Route("/client/v4/_local/ai/calls", calls, methods=["GET", "DELETE"]),
         Route("/client/v4/_local/events", events, methods=["GET"]),
     ]
-    return [
-        Route("/_local/ai/{secret}", from_binding, methods=["GET", "POST", "PATCH"]),
-        Route("/_local/sink/{secret}", from_host, methods=["POST"]),
-        *auth.guarded(guarded, stage.token, stage.account_id),
-    ]
+
+
+async def _take_events(stage: AiStage, http: Request) -> Response:
+    body = await http.body()
+    if len(body) > _SINK_LIMIT:
+        return Response("too large", 413)
+    try:
+        stage.sink.add(parse_events(body))
+    except ValueError as error:
+        return Response(f"not events: {error}", 400)
+    return Response(status_code=204)
 
 
 def _knows(stage: AiStage, http: Request) -> bool:

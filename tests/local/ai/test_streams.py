@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import socket
+import struct
 import time
 from collections.abc import Callable
 
@@ -60,6 +62,21 @@ def test_gw_17_generation_stops_when_the_caller_leaves_before_the_first_token(se
     with pytest.raises(httpx.ReadTimeout):
         served.client.post(f"{served.ai}/run/{GLM}", json=body, timeout=0.3)
     assert stopped(served) == 0
+
+
+def test_gw_17_a_caller_who_leaves_at_once_leaves_no_call_open(served: Served) -> None:
+    served.stage.calls.clear()
+    url = httpx.URL(served.ai)
+    body = b'{"prompt":"#delay 1 #count 3000","max_tokens":9000,"stream":true}'
+    head = f"POST {url.path}/run/{GLM} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {TOKEN}\r\n"
+    for _ in range(20):
+        with socket.create_connection((url.host, url.port or 0)) as connection:
+            connection.sendall(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    assert served.run(GLM, {"prompt": "#count 1"}).status_code == 200
+    assert until(lambda: all(call.status != "running" for call in served.stage.calls.recent()), within=5)
+    assert {call.status for call in served.stage.calls.recent()} <= {"cancelled", "ok"}
+    assert served.stage.calls.recent()[-1].status == "ok"
 
 
 def test_gw_17_generation_stops_when_the_caller_of_a_whole_answer_leaves(served: Served) -> None:

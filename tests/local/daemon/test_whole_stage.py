@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,8 @@ class Stage:
             "metadata": (None, json.dumps(metadata), "application/json"),
             "index.js": ("index.js", WORKER, "application/javascript+module"),
         }
-        self.client.put(f"{self.account}/workers/scripts/probe", files=files).raise_for_status()
+        answer = self.client.put(f"{self.account}/workers/scripts/probe", files=files)
+        assert answer.status_code == 200, answer.text
 
     def ask(self, prompt: str, **more: object) -> httpx.Response:
         return httpx.post(self.runtime.front_url, json={"prompt": prompt, **more}, timeout=30)
@@ -60,14 +63,21 @@ class Stage:
         return self.client.get(f"{self.runtime.api_url}/_local/{path}").json()["result"]
 
 
+@contextmanager
+def started(data: Path) -> Iterator[Stage]:
+    stage = Stage(data, start(data))
+    try:
+        yield stage
+    finally:
+        stage.client.close()
+        lifecycle.stop(data)
+
+
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    data = tmp_path_factory.mktemp("whole") / "local"
-    found = Stage(data, start(data))
-    found.deploy()
-    yield found
-    found.client.close()
-    lifecycle.stop(data)
+    with started(tmp_path_factory.mktemp("whole") / "local") as found:
+        found.deploy()
+        yield found
 
 
 def test_the_worker_answers_with_what_the_model_said(stage: Stage) -> None:
@@ -122,3 +132,14 @@ def test_after_the_host_is_killed_the_worker_is_back_by_itself(stage: Stage) -> 
     os.kill(before.host_pid, signal.SIGKILL)
     assert until(lambda: (lifecycle.read_runtime(stage.data) or before).host_pid != before.host_pid)
     assert stage.ask("#count 3").text == "1 2 3"
+
+
+def test_a_stage_whose_code_was_lost_comes_up_and_takes_a_new_deployment(tmp_path: Path) -> None:
+    data = tmp_path / "local"
+    with started(data) as first:
+        first.deploy()
+    shutil.rmtree(data / "data" / "modules")
+    with started(data) as again:
+        assert any("deployed again" in line for line in lifecycle.logs(data, which="control"))
+        again.deploy()
+        assert again.ask("#count 2").text == "1 2"
