@@ -64,6 +64,15 @@ def pairs(wanted: list[Value], actual: list[Value], name: str, rules: Rules) -> 
         yield None, other
 
 
+def arranged(wanted: Value, before: Value, rules: Rules, name: str) -> Value:
+    """``wanted`` in the order of ``before``, for a list whose order means nothing: then a diff shows
+    only what changed."""
+    if name not in rules.keyed or not isinstance(wanted, list) or not isinstance(before, list):
+        return wanted
+    both = list(pairs(before, wanted, name, rules))
+    return [new for _, new in both if new is not None]
+
+
 def _word(item: Value, key: str, rules: Rules) -> Value:
     return rules.spelled(key, item.get(key)) if isinstance(item, dict) else item
 
@@ -120,6 +129,24 @@ def askable(value: Value, rules: Rules) -> Value:
     if isinstance(value, list):
         return [askable(item, rules) for item in value]
     return value
+
+
+def drifted(actual: Value, asked: Value, rules: Rules, name: str = "") -> Value:
+    """``asked`` as a program would have to say it to get what is there now."""
+    if covers(actual, asked, rules, name):
+        return asked
+    if isinstance(asked, dict) and isinstance(actual, dict):
+        there = {key: item for key, item in asked.items() if actual.get(key) is not None}
+        kept = {key: item for key, item in asked.items() if key not in there and key in rules.written_only}
+        return {key: drifted(actual[key], item, rules, key) for key, item in there.items()} | kept
+    if isinstance(asked, list) and isinstance(actual, list) and name not in rules.sets:
+        both = pairs(asked, actual, name, rules)
+        return [
+            askable(have, rules) if want is None else drifted(have, want, rules, name)
+            for want, have in both
+            if have is not None
+        ]
+    return askable(actual, rules)
 
 
 def settle(wanted: Value, actual: Value, rules: Rules, name: str = "") -> Value:

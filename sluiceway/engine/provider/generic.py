@@ -9,7 +9,8 @@ from typing import NoReturn
 from pulumi.provider.experimental import provider as api
 
 from sluiceway.engine.provider import values
-from sluiceway.engine.provider.compare import askable, covers, empty, lost, settle
+from sluiceway.engine.provider.compare import arranged, askable, covers, drifted, lost, settle
+from sluiceway.engine.provider.detail import detailed
 from sluiceway.engine.provider.faults import ApiFault, InputFault, redact
 from sluiceway.engine.provider.row import Row
 from sluiceway.engine.provider.transport import Client
@@ -54,8 +55,11 @@ class TableProvider(api.Provider):
 
     async def check(self, request: api.CheckRequest) -> api.CheckResponse:
         row = self._row(request.type)
-        given = values.decode_map(request.new_inputs)
         old = values.reveal(values.decode_map(request.old_inputs))
+        given = values.decode_map(request.new_inputs)
+        if not row.immutable:
+            # A replacement is checked once more without its old inputs, so its order is the program's.
+            given = {name: arranged(item, old.get(name), row.rules, name) for name, item in given.items()}
         plain = values.reveal(given)
         faults = [InputFault(name, "is required and was not given") for name in row.required if plain.get(name) is None]
         try:
@@ -81,12 +85,14 @@ class TableProvider(api.Provider):
             for name in row.inputs
             if name not in request.ignore_changes and _differs(row, name, state, wanted, before)
         ]
-        replaces = [name for name in changed if row.replaced_by(name)]
+        details: dict[str, api.PropertyDiff] = {}
+        for name in changed:
+            details |= detailed(name, before.get(name), wanted.get(name), row.rules, row.replaced_by(name))
         return api.DiffResponse(
             changes=bool(changed),
             diffs=changed,
-            replaces=replaces,
-            detailed_diff={name: _detail(name, state, wanted, name in replaces) for name in changed},
+            replaces=[name for name in changed if row.replaced_by(name)],
+            detailed_diff=details,
         )
 
     async def diff(self, request: api.DiffRequest) -> api.DiffResponse:
@@ -125,9 +131,10 @@ class TableProvider(api.Provider):
             return api.ReadResponse()
         facts = {**parts, **row.quirks.facts(row, result, known)}
         fresh = self._state(row, {**state, **parts}, facts)
-        seen = {name: askable(fresh[name], row.rules) for name in row.inputs if fresh.get(name) is not None}
-        if not importing:
-            seen = _inputs_now(row, inputs, values.reveal(seen))
+        if importing:
+            seen = {name: askable(fresh[name], row.rules) for name in row.inputs if fresh.get(name) is not None}
+        else:
+            seen = row.quirks.secrets(_inputs_now(row, inputs, values.reveal(fresh)))
         return api.ReadResponse(self._ident(row, fresh, result), values.encode_map(fresh), values.encode_map(seen))
 
     async def update(self, request: api.UpdateRequest) -> api.UpdateResponse:
@@ -220,17 +227,6 @@ def _differs(row: Row, name: str, state: Props, wanted: Props, before: Props) ->
     return lost(before.get(name), wanted.get(name), row.rules, name)
 
 
-def _detail(name: str, state: Props, wanted: Props, replace: bool) -> api.PropertyDiff:
-    kinds = api.PropertyDiffKind
-    if empty(state.get(name)):
-        kind = kinds.ADD_REPLACE if replace else kinds.ADD
-    elif empty(wanted.get(name)):
-        kind = kinds.DELETE_REPLACE if replace else kinds.DELETE
-    else:
-        kind = kinds.UPDATE_REPLACE if replace else kinds.UPDATE
-    return api.PropertyDiff(kind, input_diff=False)
-
-
 def _parse(row: Row, rid: str, state: Props) -> tuple[str, Props]:
     """The id and the properties that an import id carries; a plain id when the state has them already."""
     if any(state.get(name) is not None for name in row.required):
@@ -252,5 +248,5 @@ def _inputs_now(row: Row, inputs: Props, fresh: Props) -> Props:
         if name not in row.inputs or covers(fresh.get(name), plain, row.rules, name):
             now[name] = item
         elif fresh.get(name) is not None:
-            now[name] = values.mark_like(fresh[name], item)
+            now[name] = values.mark_like(drifted(fresh[name], plain, row.rules, name), item)
     return now

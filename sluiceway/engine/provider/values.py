@@ -99,17 +99,37 @@ def has_unknown(value: Value) -> bool:
 
 
 def mark_like(value: Value, like: Value) -> Value:
-    """``value`` with a secret mark wherever ``like`` has one at the same place."""
+    """``value`` with a secret mark wherever ``like`` has one at the same place, and on the same texts
+    wherever these have gone: a list that lost an item has moved all others."""
+    texts = frozenset(text for text in secret_texts(like) if len(text) >= _TELLING)
+    return _mark_texts(_mark_places(value, like), texts)
+
+
+_TELLING = 8
+"""Characters from which on a text is taken for the same secret; shorter ones may be there by chance."""
+
+
+def _mark_places(value: Value, like: Value) -> Value:
     if isinstance(value, Secret):
         return value
     if isinstance(like, Secret):
         return value if value is None else Secret(reveal(value))
     if isinstance(value, dict) and isinstance(like, dict):
-        return {key: mark_like(item, like.get(key)) for key, item in value.items()}
+        return {key: _mark_places(item, like.get(key)) for key, item in value.items()}
     if isinstance(value, list) and isinstance(like, list):
         padded = [*like, *[None] * max(0, len(value) - len(like))]
-        return [mark_like(item, other) for item, other in zip(value, padded, strict=False)]
+        return [_mark_places(item, other) for item, other in zip(value, padded, strict=False)]
     return value
+
+
+def _mark_texts(value: Value, texts: frozenset[str]) -> Value:
+    if not texts:
+        return value
+    if isinstance(value, dict):
+        return {key: _mark_texts(item, texts) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_mark_texts(item, texts) for item in value]
+    return Secret(value) if isinstance(value, str) and value in texts else value
 
 
 def secret_texts(value: Value, inside: bool = False) -> Iterator[str]:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sluiceway.engine.provider.compare import Rules, covers, lost, settle
+from sluiceway.engine.provider.compare import Rules, covers, drifted, lost, settle
 
 RULES = Rules(
     keyed={"bindings": "name"},
@@ -86,3 +86,19 @@ def test_state_keeps_the_users_order_and_spelling_and_what_the_api_hides() -> No
 def test_state_tells_drift() -> None:
     assert settle({"a": 1, "b": 2}, {"a": 3}, RULES) == {"a": 3}
     assert settle([{"name": "A"}], [{"name": "A"}, {"name": "B"}], RULES, "bindings") == [{"name": "A"}, {"name": "B"}]
+
+
+def test_drift_is_told_in_the_programs_own_terms() -> None:
+    rules = Rules(keyed={"bindings": "name"}, written_only=frozenset({"text"}), server=frozenset({"id"}))
+    asked = {"enabled": True, "rate": 1, "bindings": [{"name": "A", "text": "x"}, {"name": "B", "type": "ai"}]}
+    actual = {
+        "enabled": False,
+        "rate": 1,
+        "filled_in": True,
+        "bindings": [{"name": "C", "id": 7}, {"name": "A", "more": 1}],
+    }
+    assert drifted(actual, asked, rules) == {
+        "enabled": False,
+        "rate": 1,
+        "bindings": [{"name": "A", "text": "x"}, {"name": "C"}],
+    }

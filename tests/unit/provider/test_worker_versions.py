@@ -147,6 +147,18 @@ def test_pu_07_a_list_that_is_secret_as_a_whole_stays_so(driver: Driver) -> None
     assert driver.changed(fresh, wanted) == []
 
 
+def test_pu_07_a_binding_deleted_by_hand_moves_no_secret_into_the_open(driver: Driver, fake: FakeCloudflare) -> None:
+    items = [*bindings()[1:], {"name": "MARKED", "type": "plain_text", "text": Secret(f"{CANARY}-two")}]
+    made = driver.create("WorkerVersion", worker_version(bindings=items))
+    (version,) = fake.table("versions").values()
+    version["bindings"] = [item for item in version["bindings"] if item["name"] in {"KEY", "MARKED"}]
+    fresh = driver.refresh(made)
+    assert fresh is not None
+    assert len(fresh.state["bindings"]) == len(fresh.inputs["bindings"]) == 2
+    assert CANARY in str(reveal(fresh.inputs)) + str(reveal(fresh.state))
+    assert CANARY not in repr(fresh)
+
+
 def _plain(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The program forgot to mark the secret."""
     return [dict(reveal(item)) for item in items]
