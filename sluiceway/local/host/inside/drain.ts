@@ -7,22 +7,28 @@
 /** What the runtime itself reads away after an answer. */
 const HARMLESS_BYTES = 16_384;
 
+const CHUNK_BYTES = 65_536;
+
 function through(length: string | null): IdentityTransformStream | FixedLengthStream {
   return length === null ? new IdentityTransformStream() : new FixedLengthStream(Number(length));
 }
 
 /** Passes a body on for as long as it is wanted, and reads it to its end in any case. */
 async function pump(body: ReadableStream, to: WritableStream): Promise<void> {
-  const reader = body.getReader();
+  const reader = body.getReader({ mode: "byob" });
   const writer = to.getWriter();
   let wanted = true;
   try {
-    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    let buffer = new Uint8Array(CHUNK_BYTES);
+    for (;;) {
+      const { done, value } = await reader.read(buffer);
+      if (done) break;
       if (wanted)
         wanted = await writer
-          .write(read.value)
+          .write(value)
           .then(() => true)
           .catch(() => false);
+      buffer = new Uint8Array(value.buffer as ArrayBuffer);
     }
     if (wanted) await writer.close();
   } finally {
