@@ -114,6 +114,8 @@ def test_deploy_upload_split_and_roll_back(project: Make) -> None:
     worker.run("rollback", first, "-y", "--message", "bad")
     assert {worker.fetch().text for _ in range(20)} == {"one"}
     assert len(json.loads(worker.run("deployments", "list", "--json"))) == 4
+    worker.run("delete")
+    assert worker.fetch().status_code >= 400
 
 
 def test_kv_keys_are_shared_with_the_worker(project: Make) -> None:

@@ -72,10 +72,16 @@ class Control:
         ]
 
     async def tick(self, now: datetime) -> None:
-        """Runs the schedules that are due in this minute; call it once a minute."""
-        for script, text in self.crons():
-            if cron.due(text, now):
-                await self.host.cron(script, text, int(now.replace(second=0, microsecond=0).timestamp() * 1000))
+        """Runs the schedules that are due in this minute, at once; call it once a minute.
+
+        Raises the first HostError, after all have been tried.
+        """
+        at = int(now.replace(second=0, microsecond=0).timestamp() * 1000)
+        due = [(script, text) for script, text in self.crons() if cron.due(text, now)]
+        outcomes = await asyncio.gather(*(self.host.cron(*one, at) for one in due), return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
 
     async def _work(self) -> None:
         while self._queue:

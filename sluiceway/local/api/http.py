@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -96,6 +97,9 @@ def _endpoint(handler: Handler, control: Control) -> Callable[[Request], Awaitab
             return await handler(Call(request, control))
         except errors.ApiError as error:
             return envelope.fail(error.status, error.code, error.message)
+        except HTTPException as error:
+            # What the framework says of a body that it can't parse.
+            return envelope.fail(error.status_code, 10001, error.detail)
         except errors.HostRejected as error:
             return envelope.fail(400, error.code, error.message)
         except errors.HostError as error:

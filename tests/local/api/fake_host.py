@@ -13,13 +13,15 @@ import httpx
 
 @dataclass
 class FakeHost(httpx.AsyncBaseTransport):
-    """``reject`` is what ``PUT /world`` or ``/validate`` answers with 422 when it finds the text in a module's path
-    or binding; ``worlds`` are all that were accepted; ``delay`` holds a push, in seconds."""
+    """``worlds`` are all that were accepted. ``reject_world`` refuses worlds that hold the text, ``reject_version``
+    every version, with these words; ``delay`` holds a push, in seconds; ``down`` refuses connections."""
 
     worlds: list[dict[str, Any]] = field(default_factory=list)
     validated: list[dict[str, Any]] = field(default_factory=list)
     kv: dict[tuple[str, str], tuple[bytes, str | None]] = field(default_factory=dict)
     objects: dict[tuple[str, str], tuple[bytes, dict[str, str]]] = field(default_factory=dict)
+    crons: list[tuple[str, str, int]] = field(default_factory=list)
+    failing_cron: str = ""
     reject_world: str = ""
     reject_version: str = ""
     down: bool = False
@@ -37,6 +39,9 @@ class FakeHost(httpx.AsyncBaseTransport):
         if parts[0] == "health":
             return httpx.Response(200, json={"ok": True, "generation": len(self.worlds), "workerd_pid": 1})
         given = json.loads(body)
+        if parts[0] == "cron":
+            self.crons.append((given["script"], given["cron"], given["scheduled_time"]))
+            return httpx.Response(500 if given["script"] == self.failing_cron else 200, json={"outcome": "ok"})
         if parts[0] == "validate":
             return self._validate(given)
         return await self._world(given)

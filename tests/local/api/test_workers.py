@@ -126,6 +126,19 @@ def test_an_upload_without_metadata_or_main_module_is_refused(api: Api) -> None:
     assert api.put_script(main_module=None, body_part="index.js").json()["errors"][0]["code"] == 10021
 
 
+def test_a_broken_form_is_refused(api: Api) -> None:
+    form = {"content-type": "multipart/form-data; boundary=x"}
+    assert api.refused("PUT", "/a/workers/scripts/chat", content=b"--x\r\nbroken", headers=form) == (400, 10001)
+    assert api.refused("PUT", "/a/workers/scripts/chat", content=b"{}") == (400, 10001)
+
+
+def test_code_is_read_back_of_what_is_live_or_of_one_version(api: Api) -> None:
+    api.put_script(code="export default { live: true }")
+    draft = api.upload(code="export default { draft: true }").json()["result"]["id"]
+    assert "live: true" in api("GET", "/a/workers/scripts/chat").text
+    assert "draft: true" in api("GET", f"/a/workers/scripts/chat/content/v2?version={draft}").text
+
+
 def test_crons_follow_the_platform(api: Api) -> None:
     api.put_script()
     schedules = "/a/workers/scripts/chat/schedules"

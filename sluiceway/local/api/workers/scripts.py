@@ -8,7 +8,7 @@ from sluiceway.local.api import envelope, errors, shapes
 from sluiceway.local.api.http import ACCOUNT, Call, Table
 from sluiceway.local.api.workers import bindings, deployments, state, versions, views
 from sluiceway.local.api.workers.upload import from_multipart
-from sluiceway.local.store import Doc, Records
+from sluiceway.local.store import Doc, Json, Records
 
 _BASE = f"{ACCOUNT}/workers/scripts"
 _SCRIPT = f"{_BASE}/{{script}}"
@@ -35,7 +35,11 @@ async def put(call: Call) -> Response:
 async def get(call: Call) -> Response:
     """The code itself, as multipart: what ``GET`` of a script answers on the platform."""
     worker = state.require(call.state, call.param("script"))
-    live = state.deployed_versions(call.state, worker) or call.state.newest("version", worker["id"], 1)
+    wanted = call.query("version")
+    if wanted:
+        live = [versions.require(call.state, worker, wanted)]
+    else:
+        live = state.deployed_versions(call.state, worker) or call.state.newest("version", worker["id"], 1)
     if not live:
         raise errors.worker_not_found()
     boundary = live[0]["etag"][:32]
@@ -146,10 +150,26 @@ async def service_bindings(call: Call) -> Response:
     return envelope.ok(bindings.in_api_order(live[0]["bindings"]) if live else [])
 
 
-async def service_references(call: Call) -> Response:
-    worker = state.require(call.state, call.param("script"), errors.service_not_found)
-    bound = views.worker(call.state, call.config, worker)["references"]["workers"]
-    return envelope.ok({"services": {"incoming": [], "outgoing": [], "used_by": bound}})
+async def references(call: Call) -> Response:
+    """Who depends on a script: wrangler asks before it deletes one."""
+    worker = state.require(call.state, call.param("script"))
+    found = views.worker(call.state, call.config, worker)["references"]
+    incoming = [{"service": other["name"], "environment": "production"} for other in found["workers"]]
+    objects = [
+        {"service": other["worker_name"], "environment": "production", "durable_object_namespace_name": ""}
+        for other in found["durable_objects"]
+    ]
+    return envelope.ok({"services": {"incoming": incoming, "outgoing": []}, "durable_objects": objects})
+
+
+async def tail_producers(call: Call) -> Response:
+    name = call.param("script")
+    consumed = [w["name"] for w in call.state.all("worker") if any(name in _names(c) for c in w["tail_consumers"])]
+    return envelope.ok([{"producer": {"service": producer}} for producer in consumed])
+
+
+def _names(consumer: Json) -> tuple[Json, ...]:
+    return (consumer,) if isinstance(consumer, str) else (consumer.get("name"), consumer.get("service"))
 
 
 def _source(call: Call) -> str:
@@ -172,5 +192,6 @@ ROUTES: Table = (
     ("DELETE", f"{ACCOUNT}/workers/services/{{script}}", delete),
     ("GET", f"{ACCOUNT}/workers/services/{{script}}/environments/{{environment}}/bindings", service_bindings),
     ("GET", f"{ACCOUNT}/workers/services/{{script}}/environments/{{environment}}/content/v2", get),
-    ("GET", f"{ACCOUNT}/workers/scripts/{{script}}/references", service_references),
+    ("GET", f"{_SCRIPT}/references", references),
+    ("GET", f"{ACCOUNT}/workers/tails/by-consumer/{{script}}", tail_producers),
 )
