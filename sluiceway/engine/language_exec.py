@@ -97,6 +97,7 @@ def _run(program: Callable[[], None], parallel: int, path: str) -> int:
     except Exception as error:
         return _tell(error, path)
     finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done but the ending, which is near
         executor.shutdown(wait=False, cancel_futures=True)
         loop.close()
     return 0
@@ -104,12 +105,24 @@ def _run(program: Callable[[], None], parallel: int, path: str) -> int:
 
 def _tell(error: Exception, path: str) -> int:
     """Tells the engine why the program failed; the exit code to end with."""
-    if isinstance(error, grpc.RpcError) and error.code() in _GONE:
-        # The engine ended first: the update was cancelled, or another resource failed. It has said so.
+    if engine_ended(error):
         return TOLD
     with suppress(grpc.RpcError):
         pulumi.log.error(describe(error, path))
     return TOLD
+
+
+def engine_ended(error: BaseException) -> bool:
+    """Whether the program failed only since the engine ended first: it was cancelled, or another resource failed.
+
+    The engine has said so. The SDK wraps the call's status in a plain exception, so what lies below counts.
+    """
+    below: BaseException | None = error
+    while below is not None:
+        if isinstance(below, grpc.RpcError) and below.code() in _GONE:
+            return True
+        below = below.__cause__ or below.__context__
+    return False
 
 
 def describe(error: BaseException, path: str) -> str:

@@ -16,7 +16,7 @@ import pytest
 from pulumi.runtime.proto import language_pb2, language_pb2_grpc
 
 from sluiceway.engine.language_env import UnknownToolchain, resolve_env
-from sluiceway.engine.language_exec import describe
+from sluiceway.engine.language_exec import describe, engine_ended
 from sluiceway.engine.language_host import run_request
 from sluiceway.engine.release import VERSION
 from sluiceway.errors import UserError
@@ -127,6 +127,30 @@ def test_other_errors_are_told_with_a_traceback_that_begins_in_the_program(tmp_p
     assert told.startswith("Program failed with an unhandled exception:\nTraceback")
     assert "ValueError: 模型" in told
     assert __file__ not in told
+
+
+class Ended(grpc.RpcError):  # type: ignore[misc]
+    def __init__(self, code: grpc.StatusCode) -> None:
+        self._code = code
+
+    def code(self) -> grpc.StatusCode:
+        return self._code
+
+
+@pytest.mark.parametrize(
+    ("code", "quiet"),
+    [(grpc.StatusCode.CANCELLED, True), (grpc.StatusCode.UNAVAILABLE, True), (grpc.StatusCode.INVALID_ARGUMENT, False)],
+)
+def test_a_program_that_fails_since_the_engine_ended_is_not_told_as_a_fault(code: grpc.StatusCode, quiet: bool) -> None:
+    assert engine_ended(Ended(code)) is quiet
+    try:
+        try:
+            raise Ended(code)
+        except grpc.RpcError:
+            raise Exception("context canceled")  # noqa: B904  # as the SDK does
+    except Exception as error:
+        assert engine_ended(error) is quiet
+    assert not engine_ended(ValueError("x"))
 
 
 def test_a_folder_without_a_program_is_named(tmp_path: Path) -> None:
