@@ -24,7 +24,7 @@ check: setup ## style, types, import contracts
 fix: setup ## format, and mend what can be mended
 	@.venv/bin/ruff check --fix . ; .venv/bin/ruff format . && $(NODE) node_modules/@biomejs/biome/bin/biome check --write .
 
-bench: setup ## the performance claims, measured here
+bench: up ## the performance claims, measured here
 	@.venv/bin/python -m bench
 
 local-stop: ## stop the local stage
