@@ -129,11 +129,11 @@ class _Targets:
 def _worker(records: Records, worker: Doc, modules: Path, there: _Targets) -> Doc:
     deployments = records.newest("deployment", worker["id"], 1)
     shares = deployments[0]["versions"] if deployments else []
-    wanted = {share["version_id"] for share in shares}
-    newest = records.newest("version", worker["id"], REACHABLE_VERSIONS)
+    wanted = [share["version_id"] for share in shares]
     if worker["subdomain"]["previews_enabled"]:
-        wanted |= {version["id"] for version in newest}
-    versions = [version for version in records.all("version", worker["id"]) if version["id"] in wanted]
+        wanted += [version["id"] for version in records.newest("version", worker["id"], REACHABLE_VERSIONS)]
+    found = [version for key in dict.fromkeys(wanted) if (version := records.get("version", key, worker["id"]))]
+    versions = sorted(found, key=lambda version: int(version["number"]))
     pictures = []
     for version in versions:
         picture = version_picture(version, secrets_of(records, version["id"]), modules)

@@ -80,6 +80,21 @@ def test_only_the_guilty_one_of_changes_at_once_fails(api: Api) -> None:
     assert sorted(q["queue_name"] for q in api.ok("GET", "/a/queues")) == ["first", "good-1", "good-2"]
 
 
+def test_a_caller_that_goes_away_does_not_stop_the_others(api: Api) -> None:
+    api.host.delay = 0.05
+
+    async def impatient() -> list[int]:
+        gone = asyncio.create_task(api.send("POST", "/a/queues", {"queue_name": "gone"}))
+        await asyncio.sleep(0.01)
+        kept = asyncio.create_task(api.send("POST", "/a/queues", {"queue_name": "kept"}))
+        await asyncio.sleep(0.01)
+        gone.cancel()
+        return [(await kept).status_code, (await api.send("POST", "/a/queues", {"queue_name": "later"})).status_code]
+
+    assert api.run(impatient()) == [200, 200]
+    assert api.host.worlds[-1]["queues"] == ["gone", "kept", "later"]
+
+
 def test_code_that_does_not_start_is_refused_before_it_is_recorded(api: Api) -> None:
     api.worker()
     api.host.reject_version = "Uncaught SyntaxError: Unexpected token"
