@@ -41,6 +41,7 @@ class ApiFault(SluicewayError):
 UNROUTABLE = frozenset({7000, 7003})
 
 HINTS: dict[int, str] = {
+    7004: "an AI gateway of this id exists already: choose another id, or adopt it with its import id <account>/<id>",
     7003: "the account or zone id in the path is not one that this token can see; check account_id and the zone's id",
     9109: "the token may not do this: give it the permission, or check that account_id is the token's account",
     10000: "the API token was not accepted; check CLOUDFLARE_API_TOKEN and its permissions",
@@ -54,6 +55,8 @@ HINTS: dict[int, str] = {
     10020: "another Worker holds this route; one pattern belongs to one Worker in a zone",
     10021: "Cloudflare ran the Worker's code and refused it; the message says where",
     10063: "the account has no workers.dev subdomain yet; open Workers & Pages in the dashboard once to choose it",
+    10074: "the Worker has this Durable Object class already: use either `exports` or `migrations` throughout",
+    10085: "a binding names a bucket that isn't there; one with a jurisdiction needs `jurisdiction` beside it",
     10100: "Cloudflare counts days 1-7 with Sunday = 1; write names (SUN, MON-FRI) instead of numbers",
     10211: "a Durable Object migration can't be part of a split: deploy it at 100 % first",
     11009: "a queue of this name exists already: choose another name, or adopt it with its import id "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sluiceway.engine.provider.compare import Rules
 from sluiceway.engine.provider.row import Call, Row
 
 _QUEUES = "/accounts/{accountId}/queues"
@@ -26,4 +27,5 @@ QUEUE = Row(
     ident="queueId",
     parts=("accountId", "id"),
     replaces=frozenset({"jurisdiction"}),
+    rules=Rules(defaults={"deliveryDelay": 0, "deliveryPaused": False, "messageRetentionPeriod": 345600}),
 )
