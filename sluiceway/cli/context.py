@@ -54,14 +54,18 @@ def _port(name: str, usual: int) -> int:
     if not given:
         return usual
     if not given.isascii() or not given.isdigit():
-        raise UserError("a port must be a whole number from 0 to 65535", path=name, got=given)
+        raise _not_a_port(name, given)
     return _in_range(int(given), name)
 
 
 def _in_range(port: int, path: str) -> int:
     if not 0 <= port <= 65535:
-        raise UserError("a port must be a whole number from 0 to 65535", path=path, got=port)
+        raise _not_a_port(path, port)
     return port
+
+
+def _not_a_port(path: str, got: object) -> UserError:
+    return UserError("not a port", path=path, got=got, hint="a whole number up to 65535; 0 takes a free one")
 
 
 def start_local(
@@ -99,5 +103,9 @@ def get_engine(workspace: Workspace, progress: Progress) -> Engine:
 
 def stage_variables(workspace: Workspace, stage: str, engine: Engine) -> dict[str, str]:
     """What ``sluiceway env`` prints. Raises UserError when the stage is local and does not run."""
-    runtime = lifecycle.require_runtime(workspace.local) if stage == LOCAL else None
+    if stage != LOCAL:
+        return stage_env(workspace, stage, None, engine)
+    runtime = lifecycle.require_runtime(workspace.local)
+    # The engine wants the folder of its state to be there.
+    workspace.pulumi_state.mkdir(parents=True, exist_ok=True)
     return stage_env(workspace, stage, runtime, engine)

@@ -11,13 +11,20 @@ from typing import Annotated
 
 import typer
 
-from sluiceway.cli.context import Checked, check_stage, find_workspace, get_engine, local_ports, start_local
+from sluiceway.cli.context import (
+    Checked,
+    check_stage,
+    find_workspace,
+    get_engine,
+    local_ports,
+    stage_variables,
+    start_local,
+)  # fmt: skip
 from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text, say
 from sluiceway.cli.watch import Watch, count_line
 from sluiceway.engine.automation import Result, StackOutput, StageStack
-from sluiceway.engine.shell_env import LOCAL, stage_env
+from sluiceway.engine.shell_env import LOCAL
 from sluiceway.errors import UserError
-from sluiceway.local import lifecycle
 from sluiceway.progress import Progress
 
 YesFlag = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
@@ -105,14 +112,10 @@ def _ask(operation: str, stage: str) -> None:
 def _open(checked: Checked, watch: Watch, lock_wait: float, *, start: bool) -> StageStack:
     progress = Progress()
     engine = get_engine(checked.workspace, progress)
-    runtime = None
-    if checked.stage == LOCAL:
-        if start:
-            front, api = local_ports()
-            start_local(checked.workspace, progress, front_port=front, api_port=api)
-        runtime = lifecycle.require_runtime(checked.workspace.local)
-        checked.workspace.pulumi_state.mkdir(parents=True, exist_ok=True)
-    env = stage_env(checked.workspace, checked.stage, runtime, engine)
+    if checked.stage == LOCAL and start:
+        front, api = local_ports()
+        start_local(checked.workspace, progress, front_port=front, api_port=api)
+    env = stage_variables(checked.workspace, checked.stage, engine)
     return StageStack(checked.workspace, checked.stage, engine, env, watch.on_event, lock_wait)
 
 

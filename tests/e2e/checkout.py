@@ -6,11 +6,13 @@ import hashlib
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # Nothing of the person's own stage, account or shell may reach a test.
+LIMIT = 400  # seconds: a command that hangs fails its test
 _FOREIGN = ("PULUMI_", "CLOUDFLARE_", "SLUICEWAY_", "AWS_", "CF_")
 
 
@@ -35,20 +37,23 @@ class Checkout:
         ports = {"SLUICEWAY_LOCAL_PORT": "0", "SLUICEWAY_LOCAL_API_PORT": "0"}
         return {**kept, **ports, **({"SLUICEWAY_CACHE_DIR": cache} if cache else {}), **more}
 
-    def run(self, *words: str, timeout: float = 300, stdin: str = "", **env: str) -> Done:
+    def run(self, *words: str, env: Mapping[str, str] | None = None) -> Done:
         done = subprocess.run(
-            words, cwd=self.root, env=self.environ(**env), input=stdin, capture_output=True,
-            text=True, encoding="utf-8", timeout=timeout, check=False,
+            words, cwd=self.root, env=self.environ(**(env or {})), stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, encoding="utf-8", timeout=LIMIT, check=False,
         )  # fmt: skip
         return Done(done.returncode, done.stdout, done.stderr)
 
+    @property
+    def python(self) -> str:
+        return str(self.root / ".venv" / "bin" / "python")
+
     def sluiceway(self, *words: str, **env: str) -> Done:
-        return self.run(str(self.root / ".venv" / "bin" / "python"), "-m", "sluiceway", *words, **env)
+        return self.run(self.python, "-m", "sluiceway", *words, env=env)
 
     def shell(self, script: str, **env: str) -> Done:
         """A script after ``eval "$(sluiceway env local)"``, as the README says."""
-        python = f"'{self.root}/.venv/bin/python'"
-        return self.run("sh", "-euc", f'eval "$({python} -m sluiceway env local)"\n{script}', **env)
+        return self.run("sh", "-euc", f"eval \"$('{self.python}' -m sluiceway env local)\"\n{script}", env=env)
 
     def fingerprint(self, *folders: str) -> dict[str, str]:
         """sha256 by path of every file below ``folders``: to show that nothing was changed."""

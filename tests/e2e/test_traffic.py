@@ -8,13 +8,14 @@ from collections import Counter
 import httpx
 import openai
 import pytest
+from openai.types.chat import ChatCompletionMessageParam
 
 from sluiceway.domain.split import Split, choose, point
 from tests.e2e.conftest import Served
 
 REQUESTS = 10_000
 CONNECTIONS = 16
-QUESTION = [{"role": "user", "content": "How do sluices work? 水闸是怎么工作的?"}]
+QUESTION: list[ChatCompletionMessageParam] = [{"role": "user", "content": "How do sluices work? 水闸是怎么工作的?"}]
 
 
 @pytest.fixture
@@ -25,9 +26,9 @@ def client(served: Served) -> openai.OpenAI:
 def test_the_openai_client_gets_the_same_answer_streamed_and_not(client: openai.OpenAI) -> None:
     with client:
         for user in ("ada", "lin", "王"):
-            whole = client.chat.completions.create(model="chat", messages=QUESTION, user=user, temperature=0)  # type: ignore[arg-type]
+            whole = client.chat.completions.create(model="chat", messages=QUESTION, user=user, temperature=0)
             stream = client.chat.completions.create(
-                model="chat", messages=QUESTION, user=user, temperature=0, stream=True,  # type: ignore[arg-type]
+                model="chat", messages=QUESTION, user=user, temperature=0, stream=True,
                 stream_options={"include_usage": True}, extra_headers={"x-sluiceway-cache": "bypass"},
             )  # fmt: skip
             chunks = list(stream)
@@ -83,4 +84,4 @@ def test_a_wrong_key_is_refused_in_openais_shape(served: Served) -> None:
         openai.OpenAI(base_url=f"{served.url}/v1", api_key="slw-wrong", max_retries=0) as client,
         pytest.raises(openai.AuthenticationError),
     ):
-        client.chat.completions.create(model="chat", messages=QUESTION)  # type: ignore[arg-type]
+        client.chat.completions.create(model="chat", messages=QUESTION)
