@@ -148,6 +148,9 @@ def _finish(checked: Checked, watch: Watch, result: Result, as_json: bool) -> No
             }
         )
         return
+    if result.operation == "preview":
+        for line in watch.summary():
+            print_text(line)
     say(count_line(result))
     if result.operation == "up":
         _print_up(checked.stage, outputs)

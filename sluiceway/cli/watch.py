@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 from sluiceway.engine.automation import Result
@@ -14,20 +14,18 @@ from sluiceway.progress import Progress, human_seconds
 
 _USUAL = {"up": 12.0, "preview": 6.0, "refresh": 6.0, "destroy": 8.0}  # seconds, the local stage on two cores
 _QUIET_OPS = ("same", "read", "refresh", "read-discard", "discard-replaced", "remove-pending-replace")
-_PAST = {
-    "create": "created",
-    "update": "updated",
-    "delete": "deleted",
-    "replace": "replaced",
-    "create-replacement": "created anew",
-    "delete-replaced": "deleted the old",
-    "import": "imported",
-}
+# The engine tells a replacement in three steps; to a person it is one.
+_ONE = {"create-replacement": "replace", "delete-replaced": "replace"}
+_PAST = {"create": "created", "update": "updated", "delete": "deleted", "replace": "replaced", "import": "imported"}
 
 
 def short_type(token: str) -> str:
     """``cloudflare:index/workerVersion:WorkerVersion`` -> ``WorkerVersion``."""
     return token.rpartition(":")[2]
+
+
+def _label(step: Step) -> str:
+    return f"{short_type(step.type)} {step.name}"
 
 
 @dataclass
@@ -56,23 +54,33 @@ class Watch:
 
     def on_event(self, event: Step | Message) -> None:
         if isinstance(event, Message):
-            if event.severity in ("warning", "error") and not self.quiet:
-                self.progress.say(f"{event.severity}: {event.text}")
+            # Errors come again, whole, in what the operation raises.
+            if event.severity == "warning" and not self.quiet:
+                self.progress.say(f"warning: {event.text}")
             return
         if event.op in _QUIET_OPS or event.type == "pulumi:pulumi:Stack":
             return
-        self.steps[event.urn] = event
-        label = f"{short_type(event.type)} {event.name}"
-        if event.phase == "begun":
-            self._note(f"{event.op} {label}")
-        elif not self.quiet and self.operation != "preview":
-            word = "FAILED" if event.phase == "failed" else _PAST.get(event.op, event.op)
-            self.progress.say(f"  {word:<13} {label}")
-        if self.operation == "preview" and event.phase == "begun" and not self.quiet:
-            self.progress.say(f"  {event.op:<13} {label}")
+        step = replace(event, op=_ONE.get(event.op, event.op))
+        before = self.steps.get(step.urn)
+        self.steps[step.urn] = replace(step, changed=step.changed or (before.changed if before else ()))
+        if step.phase == "begun":
+            self._note(f"{step.op} {_label(step)}")
+        elif self.operation != "preview" and not self.quiet and event.op not in ("replace", "delete-replaced"):
+            word = "FAILED" if step.phase == "failed" else _PAST.get(step.op, step.op)
+            self.progress.say(f"  {word:<9} {_label(step)}")
 
-    def steps_json(self) -> list[dict[str, str]]:
-        return [{"op": step.op, "type": step.type, "name": step.name} for step in self.steps.values()]
+    def summary(self) -> list[str]:
+        """A line for each resource that would change: what happens to it, and which of its properties differ."""
+        return [
+            f"  {step.op:<8} {_label(step)}{'  [' + ', '.join(step.changed) + ']' if step.changed else ''}"
+            for step in self.steps.values()
+        ]
+
+    def steps_json(self) -> list[dict[str, object]]:
+        return [
+            {"op": step.op, "type": step.type, "name": step.name, "changed": list(step.changed)}
+            for step in self.steps.values()
+        ]
 
 
 def count_line(result: Result) -> str:

@@ -13,13 +13,17 @@ Phase = Literal["begun", "done", "failed"]
 
 @dataclass(frozen=True)
 class Step:
-    """One resource operation: ``op`` is create, update, delete, replace, same, read, refresh..."""
+    """One resource operation: ``op`` is create, update, delete, replace, same, read, refresh...
+
+    ``changed`` names the properties that differ, never their values.
+    """
 
     phase: Phase
     op: str
     type: str
     name: str
     urn: str
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,8 @@ class Collector:
     def _step(self, phase: Phase, metadata: StepEventMetadata) -> None:
         if self.on_event:
             op = str(getattr(metadata.op, "value", metadata.op))
-            self.on_event(Step(phase, op, metadata.type, name_of(metadata.urn), metadata.urn))
+            changed = tuple(sorted(metadata.diffs or ()))
+            self.on_event(Step(phase, op, metadata.type, name_of(metadata.urn), metadata.urn, changed))
 
     def _message(self, event: DiagnosticEvent) -> None:
         if event.ephemeral:
