@@ -59,6 +59,10 @@ HINTS = (
          "Network is unreachable", "No matching distribution"),
         "the network or its package index can't be reached; once it can, run the same command again",
     ),
+    (
+        ("SELF_SIGNED_CERT", "UNABLE_TO_GET_ISSUER_CERT", "CERTIFICATE_VERIFY_FAILED", "unable to verify the first"),
+        "a proxy signs with its own certificate: name its CA file in NODE_EXTRA_CA_CERTS, PIP_CERT and SSL_CERT_FILE",
+    ),
     (("ensurepip", "No module named venv"), "this Python has no venv: install it (Debian: apt install python3-venv)"),
     (("NOT MATCH THE HASHES", "EINTEGRITY"), "what the index serves is not what was locked; see scripts/lock.sh"),
 )  # fmt: skip
