@@ -18,7 +18,7 @@ from typing import IO, Final
 
 from sluiceway.engine.fetch import probe
 from sluiceway.engine.find import LANGUAGE_HOST, version_of
-from sluiceway.engine.go import Go, NoGo, from_pypi, needed, on_path
+from sluiceway.engine.go import Go, NoGo, ask, from_pypi, needed, on_path, settings_in
 from sluiceway.engine.store import Store, free_bytes, remember_group, write_script
 from sluiceway.progress import Progress
 
@@ -92,10 +92,7 @@ def _check_space(root: Path) -> None:
 
 def _check_modules(go: Go, env: Mapping[str, str]) -> None:
     """Go itself waits minutes for a module proxy that swallows packets; three seconds tell."""
-    asked = subprocess.run(
-        [str(go.path), "env", "GOPROXY"], capture_output=True, env={**env, "GOTOOLCHAIN": "local"}, check=False
-    )
-    first = asked.stdout.decode("utf-8", "replace").strip().replace("|", ",").partition(",")[0]
+    first = ask(go.path, env, "env", "GOPROXY").replace("|", ",").partition(",")[0]
     if not first.startswith(("http://", "https://")):
         return
     unreachable = probe(f"{first.rstrip('/')}/{PACKAGE.removesuffix('/cmd/pulumi')}/@v/list")
@@ -108,7 +105,7 @@ def go_env(scratch: Path, env: Mapping[str, str]) -> dict[str, str]:
     temporary = scratch / "tmp"
     temporary.mkdir(exist_ok=True)
     return {
-        **env,
+        **settings_in(scratch / "config", env),
         "GOMODCACHE": str(scratch / "mod"),
         "GOCACHE": str(scratch / "cache"),
         "GOPATH": str(scratch / "path"),

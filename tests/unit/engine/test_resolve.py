@@ -160,6 +160,17 @@ def test_a_build_leaves_only_the_binary_and_the_language_host(here: Machine) -> 
     assert here.builds() == 1
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="Go's configuration folder can't be moved on macOS")
+def test_a_build_writes_nothing_into_the_persons_home_and_keeps_to_its_go_settings(here: Machine) -> None:
+    home = here.root / "home"
+    home.mkdir()
+    here.env["HOME"] = str(home)
+    machine.go(here.bin, here.log, middle=f'echo "$GOENV" > {here.root / "goenv"}')
+    assert get(here).source == "build"
+    assert list(home.rglob("*")) == []
+    assert (here.root / "goenv").read_text().strip() == str(home / ".config" / "go" / "env")
+
+
 def test_the_language_host_beside_a_kept_engine_is_the_one_of_this_checkout(here: Machine) -> None:
     machine.go(here.bin, here.log)
     host = get(here).language_host
