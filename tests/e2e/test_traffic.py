@@ -85,3 +85,18 @@ def test_a_wrong_key_is_refused_in_openais_shape(served: Served) -> None:
         pytest.raises(openai.AuthenticationError),
     ):
         client.chat.completions.create(model="chat", messages=QUESTION)
+
+
+@pytest.mark.parametrize(
+    "host", ["sluiceway-local.local.workers.dev", "chat.sluiceway.test", "api.sluiceway.test", "127.0.0.1"]
+)
+def test_the_worker_is_reached_by_its_names_and_by_the_plain_port(served: Served, host: str) -> None:
+    headers = {"host": host, "authorization": f"Bearer {served.key}"}
+    answer = httpx.post(f"{served.url}/", json={"prompt": "repeat after me: here"}, headers=headers, timeout=30)
+    assert answer.json() == {"response": {"text": "here"}}
+
+
+def test_a_name_that_is_nobodys_is_not_answered_by_the_worker(served: Served) -> None:
+    answer = httpx.post(f"{served.url}/", json={"prompt": "x"}, headers={"host": "other.example"}, timeout=30)
+    assert "x-sluiceway-release" not in answer.headers
+    assert answer.status_code >= 400
