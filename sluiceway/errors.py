@@ -55,9 +55,12 @@ class SluicewayError(Exception):
 
 
 class UserError(SluicewayError):
-    """What the person asked for, or wrote in a file, can't be done; nothing was changed."""
+    """What the person asked for, or wrote in a file, can't be done; nothing was changed. ``hint`` says what to do."""
 
     exit_code = 2
+
+    def __init__(self, message: str, *, hint: str, path: str | None = None, got: object = _NOT_GIVEN) -> None:
+        super().__init__(message, path=path, got=got, hint=hint)
 
 
 class GateAborted(SluicewayError):

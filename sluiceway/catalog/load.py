@@ -14,7 +14,7 @@ from sluiceway.catalog.catalog import Catalog
 from sluiceway.catalog.model import File, ModelFile, Version
 from sluiceway.catalog.workers_ai import IDS, RETIRED
 from sluiceway.domain.fault import Fault
-from sluiceway.domain.model import ArtifactFile, Model, ModelVersion, check_model_name, parse_ref
+from sluiceway.domain.model import ArtifactFile, Model, ModelVersion, Task, check_model_name, parse_ref
 from sluiceway.domain.stage import nearest
 from sluiceway.errors import UserError
 from sluiceway.settings import yaml_file
@@ -48,7 +48,7 @@ def _model(folder: Path, path: Path) -> Model:
     try:
         name = check_model_name(path.stem)
     except Fault as fault:
-        raise UserError(fault.message, path=shown, got=fault.got) from None
+        raise UserError(fault.message, path=shown, got=fault.got, hint=fault.hint) from None
     try:
         stated = ModelFile.model_validate(yaml_file.read(path, shown))
     except ValidationError as error:
@@ -63,13 +63,15 @@ def _model(folder: Path, path: Path) -> Model:
 
 def _check_numbers(name: str, stated: ModelFile, where: Where) -> None:
     if not stated.versions:
-        raise UserError("a model has at least one version", path=where("versions"))
+        hint = f"add one, with version: {name}@1, backend: and the id: or the files: of what answers"
+        raise UserError("a model has at least one version", path=where("versions"), hint=hint)
     last = 0
     for at, version in enumerate(stated.versions):
         ref = parse_ref(version.version)
         path = where(f"versions[{at}].version")
         if ref.model != name:
-            raise UserError(f"versions in this file are versions of {name}", path=path, got=version.version)
+            hint = f"write {name}@{ref.number}, or move it to {FOLDER}/{ref.model}.yaml"
+            raise UserError(f"versions in this file are versions of {name}", path=path, got=version.version, hint=hint)
         if ref.number <= last:
             raise UserError(
                 "versions stand in rising order, each once", path=path, got=version.version, hint="add the new one last"
@@ -98,20 +100,27 @@ def _version(folder: Path, stated: ModelFile, version: Version, where: Where) ->
 
 def _check_onnx(version: Version, where: Where) -> None:
     if version.id is not None:
-        raise UserError("an onnx version has files and no id", path=where("id"), got=version.id)
+        hint = "take the id out: its files are known by their sha256"
+        raise UserError("an onnx version has files and no id", path=where("id"), got=version.id, hint=hint)
     if not version.files:
         raise UserError("an onnx version needs files", path=where("files"), hint="make them by the model's recipe")
     names = [file.name for file in version.files]
     for at, name in enumerate(names):
         if name in names[:at]:
-            raise UserError("a file's name stands once in a version", path=where(f"files[{at}].name"), got=name)
+            hint = f"take one out, or give this one the name by which the Worker is to read it beside {name}"
+            path = where(f"files[{at}].name")
+            raise UserError("a file's name stands once in a version", path=path, got=name, hint=hint)
 
 
 def _check_served(stated: ModelFile, version: Version, where: Where) -> None:
     if version.files:
-        raise UserError(f"a {version.backend} version has an id and no files", path=where("files"))
+        hint = "take the files out, or write backend: onnx"
+        raise UserError(f"a {version.backend} version has an id and no files", path=where("files"), hint=hint)
     if not version.id:
-        raise UserError(f"a {version.backend} version needs the id of its model", path=where("id"))
+        hint = "add id: with the name under which the server knows the model"
+        if version.backend == "workers-ai":
+            hint = f"add id: with one of {_listed(stated.task)}"
+        raise UserError(f"a {version.backend} version needs the id of its model", path=where("id"), hint=hint)
     if version.backend != "workers-ai":
         return
     if version.id in RETIRED:
@@ -119,34 +128,46 @@ def _check_served(stated: ModelFile, version: Version, where: Where) -> None:
             f"Cloudflare has retired this model and answers with {RETIRED[version.id]} under its name",
             path=where("id"),
             got=version.id,
+            hint=f"write {RETIRED[version.id]}, which is what would answer, or another that is still served",
         )
     if version.id not in IDS:
         near = nearest(version.id, list(IDS))
         hint = f"did you mean {near}?" if near else "ids that Cloudflare added since are listed in " + _TABLE
         raise UserError("Workers AI has no such model", path=where("id"), got=version.id, hint=hint)
     if IDS[version.id] != stated.task:
-        raise UserError(f"this model's task is {IDS[version.id]}, not {stated.task}", path=where("id"), got=version.id)
+        hint = f"Workers AI has for {stated.task}: {_listed(stated.task)}"
+        message = f"this model's task is {IDS[version.id]}, not {stated.task}"
+        raise UserError(message, path=where("id"), got=version.id, hint=hint)
 
 
 _TABLE = "sluiceway/catalog/workers_ai.py"
+
+
+def _listed(task: Task) -> str:
+    ids = [id for id, of in IDS.items() if of == task]
+    return ", ".join(ids[:3]) + f" and others, in {_TABLE}" if ids else "none, but an onnx version may do it"
 
 
 def _prompt(folder: Path, version: Version, path: str) -> str | None:
     if version.prompt_file is None:
         return version.prompt
     if version.prompt is not None:
-        raise UserError("a version has a prompt or a prompt_file, not both", path=path)
+        hint = "take one of them out"
+        raise UserError("a version has a prompt or a prompt_file, not both", path=path, hint=hint)
     source = folder / version.prompt_file
     if not source.is_file():
-        raise UserError("the file doesn't exist", path=path, got=f"{FOLDER}/{version.prompt_file}")
+        hint = f"write the prompt into that file, or correct the path, which begins in {FOLDER}/"
+        raise UserError("the file doesn't exist", path=path, got=f"{FOLDER}/{version.prompt_file}", hint=hint)
     raw = source.read_bytes()
     if len(raw) > PROMPT_BYTES:
-        raise UserError(f"a prompt is at most {PROMPT_BYTES} bytes long", path=path, got=len(raw))
+        hint = f"shorten it by {len(raw) - PROMPT_BYTES} bytes"
+        raise UserError(f"a prompt is at most {PROMPT_BYTES} bytes long", path=path, got=len(raw), hint=hint)
     try:
         # CRLF from a checkout on Windows must not be another prompt, and so another release.
         return raw.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        raise UserError(f"the file isn't UTF-8 at byte {error.start}", path=path, got=version.prompt_file) from None
+        message = f"the file isn't UTF-8 at byte {error.start}"
+        raise UserError(message, path=path, got=version.prompt_file, hint="save it as UTF-8") from None
 
 
 def _file(folder: Path, file: File, path: str) -> ArtifactFile:
@@ -156,7 +177,8 @@ def _file(folder: Path, file: File, path: str) -> ArtifactFile:
         raise UserError("the file doesn't exist", path=f"{path}.path", got=shown, hint="make it by the model's recipe")
     size = source.stat().st_size
     if size != file.bytes:
-        raise UserError(f"says {file.bytes} bytes, but {shown} has {size}", path=f"{path}.bytes")
+        hint = f"put the right file back by the model's recipe; in a new version, write bytes: {size}"
+        raise UserError(f"says {file.bytes} bytes, but {shown} has {size}", path=f"{path}.bytes", hint=hint)
     with source.open("rb") as stream:
         found = _sha256(stream.read, size)
     if found != file.sha256:

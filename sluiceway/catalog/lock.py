@@ -44,7 +44,11 @@ def read(folder: Path) -> dict[str, str]:
             continue
         line_form = re.fullmatch(r"(\S+@[1-9][0-9]*) ([0-9a-f]{64})", line)
         if line_form is None or line_form[1] in found:
-            raise UserError("a line is a version and its sha256, each version once", path=f"models/{NAME}:{number}")
+            raise UserError(
+                "a line is a version and its sha256, each version once",
+                path=f"models/{NAME}:{number}",
+                hint="put the line back as git has it; lines are written by: python -m sluiceway.catalog",
+            )
         found[line_form[1]] = line_form[2]
     return found
 

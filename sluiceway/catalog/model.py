@@ -14,14 +14,30 @@ from sluiceway.settings.fields import Block, Rows, VersionRef, matching
 def _relative(text: str) -> str:
     parts = text.split("/")
     if text.startswith("/") or "\\" in text or ":" in text or not all(parts) or {".", ".."} & set(parts):
-        raise Fault("a path is relative to models/, with forward slashes and without . or ..", got=text)
+        raise Fault(
+            "a path is relative to models/, with forward slashes and without . or ..",
+            got=text,
+            hint="put the file below models/ and write it like prompts/chat-3.md",
+        )
     return text
 
 
 RelativePath = Annotated[str, AfterValidator(_relative)]
-Sha256 = Annotated[str, AfterValidator(matching("[0-9a-f]{64}", "a sha256 is 64 lower-case hex digits"))]
+Sha256 = Annotated[
+    str,
+    AfterValidator(
+        matching("[0-9a-f]{64}", "a sha256 is 64 lower-case hex digits", "`sha256sum` prints it; the recipe writes it")
+    ),
+]
 FileName = Annotated[
-    str, AfterValidator(matching(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", "a file's name is letters, digits, . _ and -"))
+    str,
+    AfterValidator(
+        matching(
+            r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}",
+            "a file's name is letters, digits, . _ and -",
+            "write it like model.onnx; where the file lies is said by path",
+        )
+    ),
 ]
 
 

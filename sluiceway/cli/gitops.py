@@ -62,15 +62,16 @@ def _post(pull: PullRequest, stage: str, body: str) -> str:
         return upsert(client, pull, stage, body)
 
 
+_MADE_BY = "write it with `sluiceway preview STAGE --json`"
+
+
 def _read(stage: str, path: Path) -> PreviewReport:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as fault:
-        raise UserError(
-            f"not a preview: {fault}", path=str(path), hint="write it with `sluiceway preview STAGE --json`"
-        ) from fault
+        raise UserError(f"not a preview: {fault}", path=str(path), hint=_MADE_BY) from fault
     if not isinstance(document, dict):
-        raise UserError("not a preview: no JSON object", path=str(path))
+        raise UserError("not a preview: no JSON object", path=str(path), hint=_MADE_BY)
     if "error" in document:
         return PreviewReport(stage, {}, (), error=str(document["error"]))
     steps = tuple(

@@ -164,7 +164,9 @@ def _checked(path: Path, sha256: str) -> int:
                 running.update(data)
                 size += len(data)
     except OSError as error:
-        raise UserError(f"can't be read: {error.strerror}", path=str(path)) from None
+        hint = "a model's files are made by its recipe; this user must be able to read them"
+        raise UserError(f"can't be read: {error.strerror}", path=str(path), hint=hint) from None
     if running.hexdigest() != sha256:
-        raise UserError(f"isn't the file of sha256 {sha256}", path=str(path), got=running.hexdigest())
+        hint = "put the file back as it was released, or add a version with the new sha256"
+        raise UserError(f"isn't the file of sha256 {sha256}", path=str(path), got=running.hexdigest(), hint=hint)
     return size

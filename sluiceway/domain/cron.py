@@ -13,6 +13,7 @@ from typing import Final
 from sluiceway.domain.fault import Fault
 
 DAYS: Final = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+ORDER: Final = "minute, hour, day of the month, month, day of the week"
 MONTHS: Final = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 
 
@@ -29,11 +30,16 @@ class _Field:
             return self.names.index(text.upper()) + self.low
         if not re.fullmatch(r"[0-9]{1,2}", text) or not self.low <= int(text) <= self.high:
             names = f" or {self.names[0]} to {self.names[-1]}" if self.names else ""
-            hint = None
-            if self.names is DAYS and text == "0":
+            hint = f"the fields are, in this order: {ORDER}"
+            if not text:
+                hint = "take the comma, minus or slash out that has nothing beside it"
+            elif self.names is DAYS and text == "0":
                 hint = "Cloudflare counts days 1 to 7 from Sunday: write SUN for Sunday"
             raise Fault(f"the {self.name} of a cron is {self.low} to {self.high}{names}", got=text, hint=hint)
         return int(text)
+
+    def word(self, number: int) -> str:
+        return self.names[number - self.low] if self.names else str(number)
 
 
 _FIELDS: Final = (
@@ -57,9 +63,7 @@ def parse(text: str) -> Cron:
     parts = text.split()
     if len(parts) != 5:
         six = "drop the seconds: " if len(parts) == 6 else ""
-        raise Fault(
-            "a cron has five fields", got=text, hint=f"{six}minute, hour, day of the month, month, day of the week"
-        )
+        raise Fault("a cron has five fields", got=text, hint=f"{six}{ORDER}")
     try:
         return Cron(" ".join(_canonical(field, part) for field, part in zip(_FIELDS, parts, strict=True)))
     except Fault as fault:
@@ -117,7 +121,8 @@ def _numbers(field: _Field, item: str) -> set[int]:
     step = 1
     if slash:
         if not re.fullmatch(r"[1-9][0-9]?", step_text):
-            raise Fault(f"a step in the {field.name} of a cron is a whole number above 0", got=item)
+            hint = f"write it like {span or '*'}/{min(5, field.high)}, or leave the slash out"
+            raise Fault(f"a step in the {field.name} of a cron is a whole number above 0", got=item, hint=hint)
         step = int(step_text)
     first, dash, last = span.partition("-")
     if span == "*":
@@ -128,5 +133,7 @@ def _numbers(field: _Field, item: str) -> set[int]:
         low = field.number(span)
         high = field.high if slash else low
     if low > high:
-        raise Fault(f"a range in the {field.name} of a cron goes upwards", got=item)
+        spans = ((low, field.high), (field.low, high))
+        hint = "write two, joined by a comma: " + ",".join(f"{field.word(a)}-{field.word(b)}" for a, b in spans)
+        raise Fault(f"a range in the {field.name} of a cron goes upwards", got=item, hint=hint)
     return set(range(low, high + 1, step))

@@ -10,7 +10,7 @@ NOTHING: Final = object()
 class Fault(ValueError):
     """``message`` says the rule, ``got`` what broke it (``NOTHING`` when the message says it), ``hint`` what to do."""
 
-    def __init__(self, message: str, *, got: object = NOTHING, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, hint: str, got: object = NOTHING) -> None:
         super().__init__(message)
         self.message = message
         self.got = got

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from typing import Final
+from urllib.parse import quote
 
 from sluiceway.domain.fault import Fault
 
 _LABEL: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _SCHEME: Final = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]*://")
+_SAFE: Final = "._~!$&'()+,;=:@%/-*"
 _PATH: Final = re.compile(r"/[A-Za-z0-9._~!$&'()+,;=:@%/-]*\*?")
 
 
@@ -42,13 +44,18 @@ def check_route(text: str) -> str:
             "a route pattern needs a path", got=text, hint=f"write {text}/*, or put the host into custom_domains"
         )
     if not _PATH.fullmatch(slash + rest):
-        where = "only at its end" if "*" in rest[:-1] else "in printable ASCII, the rest percent-encoded"
-        raise Fault(f"the path of a route pattern takes {'a *' if '*' in rest[:-1] else 'its text'} {where}", got=text)
+        if "*" in rest[:-1]:
+            hint = f"write {host}/{rest.partition('*')[0]}*"
+            raise Fault("the path of a route pattern takes a * only at its end", got=text, hint=hint)
+        hint = f"write {host}/{quote(rest, safe=_SAFE, errors='replace')}"
+        rule = "the path of a route pattern takes its text in printable ASCII, the rest percent-encoded"
+        raise Fault(rule, got=text, hint=hint)
     plain = host.removeprefix("*.") if host.startswith("*.") else host.removeprefix("*")
     if "*" in plain:
-        raise Fault("the host of a route pattern takes a * only at its beginning", got=text)
+        hint = "write a pattern for each host, or put the * first, as in *.example.com/*"
+        raise Fault("the host of a route pattern takes a * only at its beginning", got=text, hint=hint)
     if ":" in plain:
-        raise Fault("a route pattern has no port", got=text)
+        raise Fault("a route pattern has no port", got=text, hint=f"write {host.partition(':')[0]}/{rest}")
     _check_labels(plain, text)
     return text
 
@@ -67,6 +74,11 @@ def _host(text: str) -> str:
     return re.split("[/:?#]", text)[0]
 
 
+def _are_labels(host: str) -> bool:
+    labels = host.split(".")
+    return len(labels) > 1 and not labels[-1].isdigit() and all(_LABEL.fullmatch(label) for label in labels)
+
+
 def _check_labels(host: str, got: str) -> None:
     if host != host.lower():
         raise Fault("a host name is written in lower case", got=got, hint=f"write {got.lower()}")
@@ -74,10 +86,29 @@ def _check_labels(host: str, got: str) -> None:
         try:
             plain = host.encode("idna").decode()
         except UnicodeError:
-            raise Fault("a host name is made of letters, digits and hyphens", got=got) from None
+            hint = "write it in its xn-- form, as the registrar shows it"
+            raise Fault("a host name is made of letters, digits and hyphens", got=got, hint=hint) from None
         raise Fault("a host name outside ASCII is written in its xn-- form", got=got, hint=f"write {plain}")
     if len(host) > 253:
-        raise Fault("a host name is at most 253 characters long", got=got)
-    labels = host.split(".")
-    if len(labels) < 2 or labels[-1].isdigit() or not all(_LABEL.fullmatch(label) for label in labels):
-        raise Fault("a host name is two or more labels of letters, digits and inner hyphens, joined by dots", got=got)
+        hint = f"shorten it by {len(host) - 253} characters"
+        raise Fault("a host name is at most 253 characters long", got=got, hint=hint)
+    if not _are_labels(host):
+        raise Fault(
+            "a host name is two or more labels of letters, digits and inner hyphens, joined by dots",
+            got=got,
+            hint=_label_hint(host),
+        )
+
+
+def _label_hint(host: str) -> str:
+    labels, plain = host.split("."), host.strip().strip(".")
+    if len(labels) > 1 and all(label.isdigit() for label in labels):
+        return "write the name that leads to this address: an address can't be served"
+    if plain != host and _are_labels(plain):
+        return f"write the host as {plain}"
+    if "_" in host:
+        return "an underscore can't be in it: name the host with a hyphen"
+    long = next((label for label in labels if len(label) > 63), None)
+    if long:
+        return f"a label is at most 63 characters long: shorten this one by {len(long) - 63}"
+    return "write the whole name, like chat.example.com"

@@ -20,7 +20,11 @@ _REF: Final = re.compile(r"([a-z](?:[a-z0-9-]{0,46}[a-z0-9])?)@([1-9][0-9]{0,5})
 
 def check_model_name(name: str) -> str:
     if not _MODEL_NAME.fullmatch(name):
-        raise Fault("a model's name is 1 to 48 lower-case letters, digits and inner hyphens, first a letter", got=name)
+        raise Fault(
+            "a model's name is 1 to 48 lower-case letters, digits and inner hyphens, first a letter",
+            got=name,
+            hint="write it like chat or chat-eu",
+        )
     return name
 
 
@@ -39,7 +43,8 @@ def parse_ref(text: str) -> ModelRef:
     """``chat@3`` -> ModelRef("chat", 3); a Fault for anything else."""
     found = _REF.fullmatch(text)
     if found is None:
-        raise Fault("a model version is written like chat@3", got=text)
+        hint = "write the model's name, an @ and the version's number, which begins at 1 and has no leading zero"
+        raise Fault("a model version is written like chat@3", got=text, hint=hint)
     return ModelRef(found[1], int(found[2]))
 
 

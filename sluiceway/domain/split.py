@@ -36,17 +36,19 @@ class Split:
 
     def __post_init__(self) -> None:
         if not self.weights:
-            raise Fault("a split names at least one version")
+            raise Fault("a split names at least one version", hint="give its stable version the weight 100")
         seen: set[int] = set()
         for version, weight in self.weights:
             if version in seen:
-                raise Fault("a version stands once in a split", got=version)
+                raise Fault("a version stands once in a split", got=version, hint="add its weights up in one entry")
             if not 0 <= weight <= 100:
-                raise Fault("a weight is a whole number of percent from 0 to 100", got=weight)
+                hint = f"write {min(max(weight, 0), 100)}, and let the weights sum to 100"
+                raise Fault("a weight is a whole number of percent from 0 to 100", got=weight, hint=hint)
             seen.add(version)
         total = sum(weight for _, weight in self.weights)
         if total != 100:
-            raise Fault("weights must sum to 100", got=total)
+            hint = f"raise one by {100 - total}" if total < 100 else f"lower them by {total - 100} in all"
+            raise Fault("weights must sum to 100", got=total, hint=hint)
 
     @property
     def stable(self) -> int:

@@ -28,7 +28,9 @@ class Stage:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise Fault(
-                "a stage's name is 1 to 32 lower-case letters, digits and inner hyphens, first a letter", got=self.name
+                "a stage's name is 1 to 32 lower-case letters, digits and inner hyphens, first a letter",
+                got=self.name,
+                hint="name the stage, and so its stack file, like eu-staging",
             )
 
     @property

@@ -70,7 +70,9 @@ def _holding(data: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=LOCK_WITHIN)
     except Timeout as error:
-        raise UserError("another local stage runs on this data directory", path=str(data)) from error
+        raise UserError(
+            "another local stage runs on this data directory", path=str(data), hint="sluiceway local stop"
+        ) from error
     # Who holds the lock, so that `stop` finds a stage that has not come as far as runtime.json.
     holder = data / "daemon.pid"
     write_private(holder, f"{os.getpid()} {process_start(os.getpid())}\n")

@@ -121,7 +121,12 @@ def _delay() -> float:
     """Seconds between the tokens of a stream."""
     setting = os.environ.get("SLUICEWAY_LOCAL_AI_DELAY_MS", "4")
     if not (setting.isascii() and setting.isdigit()):
-        raise UserError("must be a whole number of milliseconds", path="SLUICEWAY_LOCAL_AI_DELAY_MS", got=setting)
+        raise UserError(
+            "must be a whole number of milliseconds",
+            path="SLUICEWAY_LOCAL_AI_DELAY_MS",
+            got=setting,
+            hint="unset it for the usual 4, or write 0 for no delay",
+        )
     return int(setting) / 1000
 
 

@@ -175,7 +175,12 @@ async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, object]) -> boo
 def _listen(ports: Ports, stack: AsyncExitStack) -> tuple[socket.socket, int]:
     """Takes the API port, and finds a front port that can be had now (the host takes it a second later)."""
     if ports.front == ports.api != 0:
-        raise UserError("the Workers and the API can't share a port", path="SLUICEWAY_LOCAL_API_PORT", got=ports.api)
+        raise UserError(
+            "the Workers and the API can't share a port",
+            path="SLUICEWAY_LOCAL_API_PORT",
+            got=ports.api,
+            hint="choose another port for one of them; 0 takes a free one",
+        )
     listener = bind(ports.api, "api")
     stack.callback(listener.close)
     with bind(ports.front, "front") as front:
@@ -186,7 +191,8 @@ def bind(port: int, which: str) -> socket.socket:
     """A listening socket on loopback; ``which`` (front or api) names the setting in a UserError."""
     variable = "SLUICEWAY_LOCAL_PORT" if which == "front" else "SLUICEWAY_LOCAL_API_PORT"
     if not 0 <= port <= 65535:
-        raise UserError("a port is a whole number from 0 to 65535", path=variable, got=port)
+        hint = "choose one in that range; 0 takes a free one"
+        raise UserError("a port is a whole number from 0 to 65535", path=variable, got=port, hint=hint)
     # The protocol is named because asyncio switches Nagle's algorithm off only where it is; left on, every
     # answer whose head and body are sent apart waits 40 ms for the other side's acknowledgement.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -199,7 +205,8 @@ def bind(port: int, which: str) -> socket.socket:
         listener.close()
         if error.errno == errno.EADDRINUSE:
             raise port_in_use(port, which) from error
-        raise UserError(f"port {port} can't be used: {error.strerror}", path=variable) from error
+        hint = "choose another port; those below 1024 are for root alone, and 0 takes a free one"
+        raise UserError(f"port {port} can't be used: {error.strerror}", path=variable, hint=hint) from error
 
 
 def stage_token(data: Path) -> str:

@@ -175,7 +175,8 @@ def _make_private(data: Path) -> None:
         data.mkdir(parents=True, exist_ok=True)
         data.chmod(0o700)
     except OSError as error:
-        raise UserError(f"the data directory can't be used: {error.strerror}", path=str(data)) from error
+        hint = "it must be a folder that is this user's: remove what stands in its place, or make it writable"
+        raise UserError(f"the data directory can't be used: {error.strerror}", path=str(data), hint=hint) from error
 
 
 @contextmanager

@@ -29,7 +29,8 @@ def logs(
     logged and measured, one JSON object a line). Raises UserError for another word.
     """
     if which not in KINDS:
-        raise UserError(f"there is no such log; there are {', '.join(KINDS)}", path="--which", got=which)
+        hint = f"sluiceway local logs {KINDS[0]}"
+        raise UserError(f"there is no such log; there are {', '.join(KINDS)}", path="--which", got=which, hint=hint)
     return _lines(data / "logs" / f"{which}.log", lines, follow, sleep)
 
 

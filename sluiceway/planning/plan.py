@@ -74,7 +74,9 @@ def plan(settings: Settings, catalog: Catalog) -> StagePlan:
 def _models(settings: Settings, catalog: Catalog) -> tuple[ModelPlan, ...]:
     root = f"{settings.source}: config.sluiceway:models"
     if not settings.models:
-        raise UserError("a stage serves at least one model", path=root)
+        known = ", ".join(model.name for model in catalog.models) or "none yet"
+        hint = f"take the key out to serve what Pulumi.yaml says, or give a split to one of: {known}"
+        raise UserError("a stage serves at least one model", path=root, hint=hint)
     plans = []
     for name in sorted(settings.models):
         model = catalog.model(name, f"{root}.{name}")
@@ -90,7 +92,10 @@ def _secrets(settings: Settings) -> tuple[str, ...]:
     for name in settings.secrets:
         if name in NAMES:
             raise UserError(
-                "the Worker has a binding of this name", path=f"{settings.source}: config.sluiceway:secrets", got=name
+                "the Worker has a binding of this name",
+                path=f"{settings.source}: config.sluiceway:secrets",
+                got=name,
+                hint=f"give the secret another name; taken are {', '.join(sorted(NAMES))}",
             )
     return settings.secrets or (GATEWAY_KEY,)
 

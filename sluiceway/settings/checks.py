@@ -70,21 +70,25 @@ def _zone(settings: Settings, where: Where) -> None:
         )
     for path, text, host in hosts:
         if not in_zone(host, zone.name):
-            raise UserError(f"is outside the zone {zone.name}", path=where(path), got=text)
+            hint = f"name a host of {zone.name}, or write the zone of {host} into sluiceway:zone"
+            raise UserError(f"is outside the zone {zone.name}", path=where(path), got=text, hint=hint)
     names = [rule.name for rule in settings.zone_rate_limits]
     for at, name in enumerate(names):
         if name in names[:at]:
-            raise UserError("a rule's name stands once", path=where(f"zone_rate_limits[{at}].name"), got=name)
+            path = where(f"zone_rate_limits[{at}].name")
+            raise UserError("a rule's name stands once", path=path, got=name, hint=f"name it {name}-{at + 1}, say")
 
 
 def _splits(settings: Settings, where: Where) -> None:
     for model, of_model in settings.models.items():
         for at, weight in enumerate(of_model.split):
-            if parse_ref(weight.version).model != model:
+            ref = parse_ref(weight.version)
+            if ref.model != model:
                 raise UserError(
                     f"a split of {model} names versions of {model}",
                     path=where(f"models.{model}.split[{at}].version"),
                     got=weight.version,
+                    hint=f"write {model}@{ref.number}, or give {ref.model} a split of its own beside {model}",
                 )
 
 

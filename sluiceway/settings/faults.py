@@ -1,16 +1,19 @@
-"""Says in our words what pydantic found, with the path that the person sees in the file."""
+"""Says in our words what pydantic found, with the path that the person sees in the file and what to write there."""
 
 from __future__ import annotations
 
+import json
+import re
 import reprlib
 from collections.abc import Callable, Sequence
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from sluiceway.domain.fault import NOTHING, Fault
 from sluiceway.domain.stage import nearest
 from sluiceway.errors import UserError
+from sluiceway.settings.takes import keys_at, takes
 
 _TYPES = {
     "string_type": "must be text",
@@ -37,20 +40,29 @@ def dotted(location: Sequence[str | int]) -> str:
 def told(error: ValidationError, model: type[BaseModel], where: Callable[[str], str]) -> UserError:
     """The first fault as a UserError; ``where(path)`` makes its path from the dotted path of the value."""
     found = error.errors()[0]
+    kind, value = found["type"], found["input"]
     location = tuple(part for part in found["loc"] if part != "[key]")
-    message, got, hint = _words(found["type"], found.get("ctx", {}), found["input"])
     path = where(dotted(location))
-    if found["type"] == "extra_forbidden":
-        known = keys_at(model, location[:-1])
-        message, got = f"unknown key {str(location[-1])!r}", NOTHING
-        near = nearest(str(location[-1]), known)
-        path = where(dotted(location[:-1]))
-        hint = f"did you mean {near!r}?" if near else f"known keys: {', '.join(known)}"
-    elif found["type"] == "missing":
-        got = NOTHING
-    if got is NOTHING:
-        return UserError(message, path=path, hint=hint)
-    return UserError(message, path=path, got=_Brief(got), hint=hint)
+    if kind == "extra_forbidden":
+        return _unknown(str(location[-1]), keys_at(model, location[:-1]), where(dotted(location[:-1])))
+    if kind == "missing":
+        return UserError("is required", path=path, hint=f"add {location[-1]}: {takes(model, location)}")
+    cause = found.get("ctx", {}).get("error")
+    if not isinstance(cause, Fault):
+        rule = _rule(kind, found.get("ctx", {}))
+        return UserError(rule, path=path, got=_Brief(value), hint=_hint(kind, value, takes(model, location)))
+    if cause.got is NOTHING:
+        return UserError(cause.message, path=path, hint=cause.hint)
+    return UserError(cause.message, path=path, got=_Brief(cause.got), hint=cause.hint)
+
+
+def _unknown(key: str, known: Sequence[str], path: str) -> UserError:
+    near = nearest(key, tuple(known))
+    return UserError(
+        f"unknown key {key!r}",
+        path=path,
+        hint=f"did you mean {near!r}?" if near else f"known keys: {', '.join(known)}",
+    )
 
 
 class _Brief:
@@ -69,49 +81,30 @@ def _cut(text: str) -> str:
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
-def keys_at(model: type[BaseModel], location: Sequence[str | int]) -> tuple[str, ...]:
-    """The keys that a mapping at ``location`` may have."""
-    at: Any = model
-    for part in location:
-        if isinstance(at, type) and issubclass(at, BaseModel) and part in at.model_fields:
-            at = at.model_fields[str(part)].annotation
-        at = _model_in(at) or at
-    return tuple(at.model_fields) if isinstance(at, type) and issubclass(at, BaseModel) else ()
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401 - annotations have no type of their own
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    for argument in get_args(annotation):
-        if found := _model_in(argument):
-            return found
-    return None
-
-
-def _words(kind: str, context: dict[str, Any], value: object) -> tuple[str, object, str | None]:
-    cause = context.get("error")
-    if isinstance(cause, Fault):
-        return cause.message, cause.got, cause.hint
-    if kind == "missing":
-        return "is required", NOTHING, None
+def _rule(kind: str, context: dict[str, Any]) -> str:
     if kind in _TYPES:
-        return _TYPES[kind], value, _type_hint(kind, value)
+        return _TYPES[kind]
     if kind == "greater_than_equal":
-        return f"must be at least {context['ge']:.12g}", value, None
+        return f"must be at least {context['ge']:.12g}"
     if kind == "less_than_equal":
-        return f"must be at most {context['le']:.12g}", value, None
+        return f"must be at most {context['le']:.12g}"
     if kind == "literal_error":
-        return f"must be one of {context['expected'].replace(chr(39), '').replace(' or ', ', ')}", value, None
-    if kind == "string_pattern_mismatch":
-        return f"must match {context['pattern']}", value, None
-    return str(context.get("error", kind)), value, None
+        return f"must be one of {context['expected'].replace(chr(39), '').replace(' or ', ', ')}"
+    return str(context.get("error", kind))
 
 
-def _type_hint(kind: str, value: object) -> str | None:
+def _hint(kind: str, value: object, wanted: str) -> str:
+    """What to do about a value of the wrong kind: how to spell it where that is likely the fault, else what goes."""
     if kind == "string_type" and isinstance(value, int | float):
         return "put it in quotes, or YAML reads it as a number"
     if kind == "bool_type" and isinstance(value, str):
         return "write true or false, without quotes"
-    if kind in ("int_type", "float_type") and isinstance(value, str):
+    if _TYPES.get(kind, "").endswith("number") and isinstance(value, str) and re.fullmatch(r"-?[0-9.]+", value):
         return "write the number without quotes"
-    return None
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        return f"it is no valid JSON, so it was read as text: write {wanted}"
+    if kind == "literal_error" and (near := nearest(str(value), wanted.removeprefix("one of ").split(", "))):
+        return f"did you mean {near}?"
+    if kind == "tuple_type" and isinstance(value, str):
+        return f"put it in brackets: [{_cut(json.dumps(value, ensure_ascii=False))}]"
+    return f"write {wanted}"

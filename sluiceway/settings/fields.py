@@ -13,6 +13,7 @@ from sluiceway.domain.cron import check as check_cron
 from sluiceway.domain.fault import Fault
 from sluiceway.domain.hostname import check_hostname, check_route
 from sluiceway.domain.model import check_model_name, parse_ref
+from sluiceway.domain.stage import nearest
 
 T = TypeVar("T")
 
@@ -31,7 +32,7 @@ def _no_repeats(values: tuple[T, ...]) -> tuple[T, ...]:
     seen: list[T] = []
     for value in values:
         if value in seen:
-            raise Fault("a value stands twice", got=value)
+            raise Fault("a value stands twice", got=value, hint="take one of them out")
         seen.append(value)
     return values
 
@@ -40,8 +41,8 @@ def _frozen(value: Mapping[str, T]) -> Mapping[str, T]:
     return MappingProxyType(dict(value))
 
 
-def matching(pattern: str, rule: str, hint: str | None = None) -> Callable[[str], str]:
-    """A check that the whole text matches ``pattern``; ``rule`` is what is said when it doesn't."""
+def matching(pattern: str, rule: str, hint: str) -> Callable[[str], str]:
+    """A check that the whole text matches ``pattern``; ``rule`` and ``hint`` are what is said when it doesn't."""
     compiled = re.compile(pattern)
 
     def check(text: str) -> str:
@@ -57,7 +58,9 @@ def one_of(*known: str) -> Callable[[str], str]:
 
     def check(text: str) -> str:
         if text.lower() not in known:
-            raise Fault(f"must be one of {', '.join(known)}", got=text)
+            near = nearest(text.lower(), known)
+            hint = f"did you mean {near}?" if near else "leave it out, and Cloudflare chooses"
+            raise Fault(f"must be one of {', '.join(known)}", got=text, hint=hint)
         return text.lower()
 
     return check
@@ -85,8 +88,18 @@ Listed = Annotated[tuple[T, ...], BeforeValidator(_tuple), AfterValidator(_no_re
 Rows = Annotated[tuple[T, ...], BeforeValidator(_tuple)]
 """A YAML list of mappings as a tuple."""
 
-AccountId = Annotated[str, AfterValidator(matching("[0-9a-f]{32}", "an account id is 32 lower-case hex digits"))]
-ZoneId = Annotated[str, AfterValidator(matching("[0-9a-f]{32}", "a zone id is 32 lower-case hex digits"))]
+_ACCOUNT = "the account's id, which stands in the dashboard's address: dash.cloudflare.com/<account id>"
+_ZONE = "the zone's id, which the dashboard shows on the zone's overview"
+AccountId = Annotated[
+    str,
+    AfterValidator(matching("[0-9a-f]{32}", "an account id is 32 lower-case hex digits", f"write {_ACCOUNT}")),
+    Field(description=_ACCOUNT),
+]
+ZoneId = Annotated[
+    str,
+    AfterValidator(matching("[0-9a-f]{32}", "a zone id is 32 lower-case hex digits", f"write {_ZONE}")),
+    Field(description=_ZONE),
+]
 Hostname = Annotated[str, AfterValidator(check_hostname)]
 Route = Annotated[str, AfterValidator(check_route)]
 CronText = Annotated[str, AfterValidator(check_cron)]
@@ -96,7 +109,34 @@ Origin = Annotated[str, AfterValidator(_origin)]
 Location = Annotated[str, AfterValidator(one_of("apac", "eeur", "enam", "weur", "wnam", "oc"))]
 Jurisdiction = Annotated[str, AfterValidator(one_of("default", "eu", "fedramp", "us"))]
 SecretName = Annotated[
-    str, AfterValidator(matching("[A-Z][A-Z0-9_]{0,63}", "a secret's name is capitals, digits and underscores"))
+    str,
+    AfterValidator(
+        matching(
+            "[A-Z][A-Z0-9_]{0,63}",
+            "a secret's name is capitals, digits and underscores",
+            "write it as the Worker reads it in env, like UPSTREAM_KEY",
+        )
+    ),
+]
+RuleName = Annotated[
+    str,
+    AfterValidator(
+        matching(
+            "[a-z][a-z0-9-]{0,39}",
+            "a rule's name is 1 to 40 lower-case letters, digits and hyphens, first a letter",
+            "write it like chat-completions",
+        )
+    ),
+]
+RulePath = Annotated[
+    str,
+    AfterValidator(
+        matching(
+            r'/[^\s"\\]*',
+            "a rule's path begins with / and holds no space, quote or backslash",
+            "write the beginning of the paths that it limits, like /v1/chat; no * is needed",
+        )
+    ),
 ]
 WorkerName = Annotated[
     str,
@@ -105,6 +145,7 @@ WorkerName = Annotated[
         matching(
             "[a-z0-9](?:[a-z0-9-]{0,52}[a-z0-9])?",
             "a Worker's name is 1 to 54 lower-case letters, digits and inner hyphens",
+            "write it like gateway-dev, with the stage's own name in it",
         )
     ),
 ]

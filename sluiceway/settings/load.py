@@ -43,7 +43,7 @@ def require_stage(workspace: Workspace, stage: str) -> str:
     try:
         return Stage(stage).name
     except Fault as fault:
-        raise UserError(fault.message, path=f"stacks/Pulumi.{stage}.yaml") from None
+        raise UserError(fault.message, path=f"stacks/Pulumi.{stage}.yaml", hint=fault.hint) from None
 
 
 def load(workspace: Workspace, stage: str) -> Settings:
@@ -94,7 +94,8 @@ def _mapping(value: object, path: str) -> dict[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise UserError("must be a mapping", path=path, got=value)
+        hint = f"write {_PREFIX}<setting>: <value> below it, each on a line of its own"
+        raise UserError("must be a mapping", path=path, got=value, hint=hint)
     return value
 
 

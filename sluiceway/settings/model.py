@@ -28,6 +28,8 @@ from sluiceway.settings.fields import (
     Percent,
     Route,
     Rows,
+    RuleName,
+    RulePath,
     SecretName,
     VersionRef,
     WorkerName,
@@ -54,7 +56,7 @@ def _sums(weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
     versions = [weight.version for weight in weights]
     for version in versions:
         if versions.count(version) > 1:
-            raise Fault("a version stands once in a split", got=version)
+            raise Fault("a version stands once in a split", got=version, hint="add its weights up in one entry")
     Split(tuple((parse_ref(weight.version).number, weight.weight) for weight in weights))
     return weights
 
@@ -76,7 +78,8 @@ class BucketSettings(Block):
 
 def _gateway_ttl(seconds: int) -> int:
     if seconds != 0 and not 60 <= seconds <= 30 * DAY:
-        raise Fault("must be 0 (no cache) or 60 to 2592000 seconds", got=seconds)
+        hint = f"the nearest is {60 if seconds < 60 else 30 * DAY}"
+        raise Fault("must be 0 (no cache) or 60 to 2592000 seconds", got=seconds, hint=hint)
     return seconds
 
 
@@ -110,8 +113,8 @@ class RateLimitSettings(Block):
 class ZoneRateLimit(Block):
     """One rule of the zone's rate limiting, before the Worker runs. Times in seconds."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,39}$")]
-    path: Annotated[str, Field(pattern=r'^/[^\s"\\]*$')]
+    name: RuleName
+    path: RulePath
     requests: Annotated[int, Field(ge=1, le=1_000_000)]
     period: Literal[10, 60, 120, 300, 600, 3600]
     timeout: Annotated[int, Field(ge=0, le=86_400)] | None = None

@@ -67,11 +67,12 @@ def read(path: Path, shown: str) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise UserError("the file doesn't exist", path=shown) from None
+        raise UserError("the file doesn't exist", path=shown, hint="put it back from git, or write it") from None
     except UnicodeDecodeError as error:
-        raise UserError(f"isn't UTF-8 at byte {error.start}", path=shown) from None
+        raise UserError(f"isn't UTF-8 at byte {error.start}", path=shown, hint="save it as UTF-8") from None
     except OSError as error:
-        raise UserError(f"can't be read: {error.strerror}", path=shown) from None
+        hint = "it must be a file that this user may read"
+        raise UserError(f"can't be read: {error.strerror}", path=shown, hint=hint) from None
     return parse(text, shown)
 
 
@@ -85,21 +86,36 @@ def parse(text: str, shown: str) -> dict[str, Any]:
         raise UserError(f"not valid YAML: {error.problem}", path=where, hint=_hint(error)) from None
     except yaml.reader.ReaderError as error:
         where = f"{shown}:{text.count(chr(10), 0, error.position) + 1}"
-        raise UserError(f"not valid YAML: the character U+{error.character:04X} is not allowed", path=where) from None
+        hint = f'take it out, or write it in double quotes as "\\u{error.character:04x}"'
+        message = f"not valid YAML: the character U+{error.character:04X} is not allowed"
+        raise UserError(message, path=where, hint=hint) from None
     except (RecursionError, ValueError) as error:
-        raise UserError(f"not valid YAML: {error}", path=shown) from None
+        hint = "look for a very long number, or for brackets in brackets a hundred deep"
+        raise UserError(f"not valid YAML: {error}", path=shown, hint=hint) from None
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise UserError("must be a mapping at its top", path=shown)
+        raise UserError("must be a mapping at its top", path=shown, hint="write key: value, not a list or one value")
     return data
 
 
-def _hint(error: yaml.MarkedYAMLError) -> str | None:
-    if error.problem and "'\\t'" in error.problem:
-        return "indent with spaces, not with tabs"
-    if error.problem and "disagree" in error.problem:
-        return "put it in quotes when text is meant; booleans are true and false, numbers have no leading zero"
-    if error.problem and "mapping values are not allowed" in error.problem:
-        return "quote a value that holds a colon, and check the indentation"
-    return None
+_HINTS = (
+    ("'\\t'", "indent with spaces, not with tabs"),
+    ("disagree", "put it in quotes when text is meant; booleans are true and false, numbers have no leading zero"),
+    ("mapping values are not allowed", "quote a value that holds a colon, and check the indentation"),
+    ("stands twice", "keep one of the two"),
+    ("isn't text", "put the key in quotes"),
+    ("that cannot start any token", "put the value in quotes"),
+    ("the tag", "take the tag (!...) out: these files hold plain values"),
+    ("recursive", "an alias (*) can't stand inside of what it names: write the value out"),
+    ("undefined alias", "name the value by & before it is used by *, or put the text in quotes"),
+    ("another document", "take the line --- out: a file holds one document"),
+    ("quoted scalar", "close the quotes that are opened here or above"),
+    ("expected", "look here and above for a bracket, brace or quote that isn't closed, and for uneven indentation"),
+)  # fmt: skip
+
+
+def _hint(error: yaml.MarkedYAMLError) -> str:
+    told = f"{error.context} {error.problem}"
+    found = next((hint for words, hint in _HINTS if words in told), None)
+    return found or "look at this line and the one above: indentation, quotes, colons"

@@ -235,7 +235,8 @@ def _parse(row: Row, rid: str, state: Props) -> tuple[str, Props]:
     needed = sum(1 for part in row.parts if not part.endswith("?"))
     if len(pieces) < needed or not all(pieces):
         form = "/".join(f"<{part.rstrip('?')}>" for part in row.parts)
-        raise UserError(f"an import id of {row.kind} has the form {form}", got=rid)
+        hint = f"pulumi import {row.token} NAME {form}"
+        raise UserError(f"an import id of {row.kind} has the form {form}", got=rid, hint=hint)
     found: Props = {part.rstrip("?"): piece for part, piece in zip(row.parts, pieces, strict=False)}
     return str(found.pop("id", pieces[-1])), row.quirks.imported(found)
 

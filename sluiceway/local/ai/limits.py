@@ -30,7 +30,8 @@ class RateLimiter:
             return cls()
         if setting.isascii() and setting.isdigit() and int(setting) > 0:
             return cls(int(setting))
-        raise UserError("must be off, cloudflare, or calls per minute", path=VARIABLE, got=setting)
+        hint = "unset it for no limit, or write a whole number above 0, such as 20"
+        raise UserError("must be off, cloudflare, or calls per minute", path=VARIABLE, got=setting, hint=hint)
 
     def admit(self, model: AiModel) -> None:
         """Counts a call, or raises AiError 3039 (HTTP 429)."""

@@ -9,6 +9,10 @@ from sluiceway.errors import UserError
 from tests.unit.catalog.conftest import Models
 
 GLM = '{version: chat@1, backend: workers-ai, id: "@cf/zai-org/glm-4.7-flash"%s}'
+CHAT_IDS = (
+    "@cf/moonshotai/kimi-k2.6, @cf/moonshotai/kimi-k2.7-code, @cf/zai-org/glm-4.7-flash "
+    "and others, in sluiceway/catalog/workers_ai.py"
+)
 DIGEST = sha256(b"weights").hexdigest()
 ONNX = "{version: chat@1, backend: onnx, files: [{name: m.onnx, path: %s, sha256: %s, bytes: %d}]}"
 
@@ -17,11 +21,11 @@ def chat(*versions: str, task: str = "chat") -> str:
     return f"task: {task}\nversions:\n" + "".join(f"  - {version}\n" for version in versions)
 
 
-WRONG: list[tuple[str, str, str | None]] = [
+WRONG: list[tuple[str, str, str]] = [
     (
         chat("{version: chat@1, backend: workersai, id: x}"),
         "versions[0].backend: must be one of workers-ai, openai, onnx, got 'workersai'",
-        None,
+        "did you mean workers-ai?",
     ),
     (
         chat('{version: chat@1, backend: workers-ai, id: "@cf/zai-org/glm-4.7-flsh"}'),
@@ -37,17 +41,17 @@ WRONG: list[tuple[str, str, str | None]] = [
         chat('{version: chat@1, backend: workers-ai, id: "@cf/moonshotai/kimi-k2.5"}'),
         "versions[0].id: Cloudflare has retired this model and answers with @cf/moonshotai/kimi-k2.6 under its name, "
         "got '@cf/moonshotai/kimi-k2.5'",
-        None,
+        "write @cf/moonshotai/kimi-k2.6, which is what would answer, or another that is still served",
     ),
     (
         chat('{version: chat@1, backend: workers-ai, id: "@cf/baai/bge-m3"}'),
         "versions[0].id: this model's task is embed, not chat, got '@cf/baai/bge-m3'",
-        None,
+        f"Workers AI has for chat: {CHAT_IDS}",
     ),
     (
         chat("{version: chat@1, backend: workers-ai}"),
         "versions[0].id: a workers-ai version needs the id of its model",
-        None,
+        f"add id: with one of {CHAT_IDS}",
     ),
     (
         chat(GLM % ", parameters: {max_token: 5}"),
@@ -57,12 +61,12 @@ WRONG: list[tuple[str, str, str | None]] = [
     (
         chat(GLM % ", parameters: {temperature: 9}"),
         "versions[0].parameters.temperature: must be at most 5, got 9",
-        None,
+        "write a number from 0 to 5",
     ),
     (
         chat(GLM % ", parameters: {max_tokens: 0}"),
         "versions[0].parameters.max_tokens: must be at least 1, got 0",
-        None,
+        "write a whole number from 1 to 1048576",
     ),
     (
         chat(GLM % "", GLM % ""),
@@ -77,26 +81,39 @@ WRONG: list[tuple[str, str, str | None]] = [
     (
         chat("{version: intent@1, backend: openai, id: a}"),
         "versions[0].version: versions in this file are versions of chat, got 'intent@1'",
-        None,
+        "write chat@1, or move it to models/intent.yaml",
     ),
-    ("task: chat\nversions: []\n", "versions: a model has at least one version", None),
-    (chat(GLM % "", task="talk"), "task: must be one of chat, classify, embed, got 'talk'", None),
-    ("task: chat\n", "versions: is required", None),
+    (
+        "task: chat\nversions: []\n",
+        "versions: a model has at least one version",
+        "add one, with version: chat@1, backend: and the id: or the files: of what answers",
+    ),
+    (
+        chat(GLM % "", task="talk"),
+        "task: must be one of chat, classify, embed, got 'talk'",
+        "write one of chat, classify, embed",
+    ),
+    (
+        "task: chat\n",
+        "versions: is required",
+        "add versions: a list; each entry is a mapping with keys of "
+        "version, backend, id, prompt, prompt_file, parameters, files",
+    ),
     (
         chat(GLM % ", prompt_file: prompts/absent.md"),
         "versions[0].prompt_file: the file doesn't exist, got 'models/prompts/absent.md'",
-        None,
+        "write the prompt into that file, or correct the path, which begins in models/",
     ),
     (
         chat(GLM % ", prompt_file: ../secret.md"),
         "versions[0].prompt_file: a path is relative to models/, with forward slashes and without . or .., "
         "got '../secret.md'",
-        None,
+        "put the file below models/ and write it like prompts/chat-3.md",
     ),
     (
         chat(GLM % ", prompt_file: bad.md"),
         "versions[0].prompt_file: the file isn't UTF-8 at byte 1, got 'bad.md'",
-        None,
+        "save it as UTF-8",
     ),
     (
         chat(GLM % ", prompt: 5"),
@@ -106,7 +123,7 @@ WRONG: list[tuple[str, str, str | None]] = [
     (
         chat(GLM % ", prompt: a, prompt_file: m.onnx"),
         "versions[0].prompt_file: a version has a prompt or a prompt_file, not both",
-        None,
+        "take one of them out",
     ),
     (
         chat("{version: chat@1, backend: onnx}"),
@@ -116,7 +133,7 @@ WRONG: list[tuple[str, str, str | None]] = [
     (
         chat("{version: chat@1, backend: onnx, id: x}"),
         "versions[0].id: an onnx version has files and no id, got 'x'",
-        None,
+        "take the id out: its files are known by their sha256",
     ),
     (
         chat(ONNX % ("absent.onnx", DIGEST, 7)),
@@ -127,12 +144,12 @@ WRONG: list[tuple[str, str, str | None]] = [
         chat(ONNX % ("/etc/passwd", DIGEST, 7)),
         "versions[0].files[0].path: a path is relative to models/, with forward slashes and without . or .., "
         "got '/etc/passwd'",
-        None,
+        "put the file below models/ and write it like prompts/chat-3.md",
     ),
     (
         chat(ONNX % ("m.onnx", DIGEST, 8)),
         "versions[0].files[0].bytes: says 8 bytes, but models/m.onnx has 7",
-        None,
+        "put the right file back by the model's recipe; in a new version, write bytes: 7",
     ),
     (
         chat(ONNX % ("m.onnx", "a" * 64, 7)),
@@ -142,7 +159,7 @@ WRONG: list[tuple[str, str, str | None]] = [
     (
         chat(ONNX % ("m.onnx", "abc", 7)),
         "versions[0].files[0].sha256: a sha256 is 64 lower-case hex digits, got 'abc'",
-        None,
+        "`sha256sum` prints it; the recipe writes it",
     ),
 ]
 

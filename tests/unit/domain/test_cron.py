@@ -5,6 +5,9 @@ import pytest
 from sluiceway.domain import cron
 from sluiceway.domain.fault import Fault
 
+FIELDS = "the fields are, in this order: minute, hour, day of the month, month, day of the week"
+STRAY = "take the comma, minus or slash out that has nothing beside it"
+
 
 @pytest.mark.parametrize(
     ("text", "canonical"),
@@ -38,18 +41,26 @@ def test_one_meaning_has_one_canonical_text(text: str, canonical: str) -> None:
             "the day of the week of a cron is 1 to 7 or SUN to SAT, not '0'",
             "Cloudflare counts days 1 to 7 from Sunday: write SUN for Sunday",
         ),
-        ("0 0 * * 8", "the day of the week of a cron is 1 to 7 or SUN to SAT, not '8'", None),
-        ("60 * * * *", "the minute of a cron is 0 to 59, not '60'", None),
-        ("* 24 * * *", "the hour of a cron is 0 to 23, not '24'", None),
-        ("* * 0 * *", "the day of the month of a cron is 1 to 31, not '0'", None),
-        ("* * 32W * *", "the day of the month of a cron is 1 to 31, not '32W'", None),
-        ("* * * 13 *", "the month of a cron is 1 to 12 or JAN to DEC, not '13'", None),
-        ("* * * MONDAY *", "the month of a cron is 1 to 12 or JAN to DEC, not 'MONDAY'", None),
-        ("*/0 * * * *", "a step in the minute of a cron is a whole number above 0, not '*/0'", None),
-        ("30-10 * * * *", "a range in the minute of a cron goes upwards, not '30-10'", None),
-        (", * * * *", "the minute of a cron is 0 to 59, not ''", None),
-        ("-5 * * * *", "the minute of a cron is 0 to 59, not ''", None),
-        ("１ * * * *", "the minute of a cron is 0 to 59, not '１'", None),
+        ("0 0 * * 8", "the day of the week of a cron is 1 to 7 or SUN to SAT, not '8'", FIELDS),
+        ("60 * * * *", "the minute of a cron is 0 to 59, not '60'", FIELDS),
+        ("* 24 * * *", "the hour of a cron is 0 to 23, not '24'", FIELDS),
+        ("* * 0 * *", "the day of the month of a cron is 1 to 31, not '0'", FIELDS),
+        ("* * 32W * *", "the day of the month of a cron is 1 to 31, not '32W'", FIELDS),
+        ("* * * 13 *", "the month of a cron is 1 to 12 or JAN to DEC, not '13'", FIELDS),
+        ("* * * MONDAY *", "the month of a cron is 1 to 12 or JAN to DEC, not 'MONDAY'", FIELDS),
+        (
+            "*/0 * * * *",
+            "a step in the minute of a cron is a whole number above 0, not '*/0'",
+            "write it like */5, or leave the slash out",
+        ),
+        (
+            "30-10 * * * *",
+            "a range in the minute of a cron goes upwards, not '30-10'",
+            "write two, joined by a comma: 30-59,0-10",
+        ),
+        (", * * * *", "the minute of a cron is 0 to 59, not ''", STRAY),
+        ("-5 * * * *", "the minute of a cron is 0 to 59, not ''", STRAY),
+        ("１ * * * *", "the minute of a cron is 0 to 59, not '１'", FIELDS),
         ("@daily", "a cron has five fields", "minute, hour, day of the month, month, day of the week"),
         (
             "0 0 16 * * SUN",
@@ -59,7 +70,7 @@ def test_one_meaning_has_one_canonical_text(text: str, canonical: str) -> None:
     ],
 )
 def test_wr_04_what_cloudflare_would_refuse_after_the_upload_is_refused_here(
-    text: str, message: str, hint: str | None
+    text: str, message: str, hint: str
 ) -> None:
     with pytest.raises(Fault) as caught:
         cron.parse(text)

@@ -98,7 +98,7 @@ def test_nothing_is_stamped_when_a_step_fails(bootstrap: ModuleType, monkeypatch
         if command[1:3] == ["-m", "venv"]:
             bootstrap.VENV.mkdir(parents=True)
             return
-        raise UserError("no")
+        raise UserError("no", hint="do so")
 
     monkeypatch.setattr(bootstrap, "run", run)
     with pytest.raises(UserError):

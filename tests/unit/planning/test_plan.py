@@ -171,11 +171,15 @@ def test_a_zone_rule_covers_this_stages_hosts_and_no_other() -> None:
             "here: config.sluiceway:models.chatt: there is no model 'chatt'",
             "did you mean chat? known models: chat, intent",
         ),
-        ({"models": {}}, "here: config.sluiceway:models: a stage serves at least one model", None),
+        (
+            {"models": {}},
+            "here: config.sluiceway:models: a stage serves at least one model",
+            "take the key out to serve what Pulumi.yaml says, or give a split to one of: chat, intent",
+        ),
         (
             {"secrets": ["API_KEY", "CACHE"]},
             "here: config.sluiceway:secrets: the Worker has a binding of this name, got 'CACHE'",
-            None,
+            "give the secret another name; taken are AI, CACHE, EVENTS, METRICS, MODELS, RATE_LIMIT, ROLLOUTS, VERSION",
         ),
     ],
 )

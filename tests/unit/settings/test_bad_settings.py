@@ -11,32 +11,36 @@ from tests.unit.settings.conftest import ZONE, Stack
 AT = "stacks/Pulumi.dev.yaml: config.sluiceway:"
 SPLIT = "sluiceway:models: {chat: {split: [%s]}}"
 
-WRONG_VALUES: list[tuple[list[str], str, str | None]] = [
+WRONG_VALUES: list[tuple[list[str], str, str]] = [
     (
         [SPLIT % "{version: chat@1, weight: 90}, {version: chat@2, weight: 9}"],
         f"{AT}models.chat.split: weights must sum to 100, got 99",
-        None,
+        "raise one by 1",
     ),
-    ([SPLIT % ""], f"{AT}models.chat.split: a split names at least one version", None),
+    (
+        [SPLIT % ""],
+        f"{AT}models.chat.split: a split names at least one version",
+        "give its stable version the weight 100",
+    ),
     (
         [SPLIT % "{version: chat@1, weight: 50}, {version: chat@1, weight: 50}"],
         f"{AT}models.chat.split: a version stands once in a split, got 'chat@1'",
-        None,
+        "add its weights up in one entry",
     ),
     (
         [SPLIT % "{version: chat@1, weight: 60}, {version: chat@1, weight: 40}"],
         f"{AT}models.chat.split: a version stands once in a split, got 'chat@1'",
-        None,
+        "add its weights up in one entry",
     ),
     (
         [SPLIT % "{version: chat@1, weight: 101}"],
         f"{AT}models.chat.split[0].weight: must be at most 100, got 101",
-        None,
+        "write a whole number from 0 to 100",
     ),
     (
         [SPLIT % "{version: chat@1, weight: 99.5}"],
         f"{AT}models.chat.split[0].weight: must be a whole number, got 99.5",
-        None,
+        "write a whole number from 0 to 100",
     ),
     (
         [SPLIT % '{version: chat@1, weight: "100"}'],
@@ -46,19 +50,23 @@ WRONG_VALUES: list[tuple[list[str], str, str | None]] = [
     (
         [SPLIT % "{version: chat@1, weight: true}"],
         f"{AT}models.chat.split[0].weight: must be a whole number, got True",
-        None,
+        "write a whole number from 0 to 100",
     ),
     (
         [SPLIT % "{version: chat, weight: 100}"],
         f"{AT}models.chat.split[0].version: a model version is written like chat@3, got 'chat'",
-        None,
+        "write the model's name, an @ and the version's number, which begins at 1 and has no leading zero",
     ),
     (
         [SPLIT % "{version: intent@1, weight: 100}"],
         f"{AT}models.chat.split[0].version: a split of chat names versions of chat, got 'intent@1'",
-        None,
+        "write chat@1, or give intent a split of its own beside chat",
     ),
-    ([SPLIT % "{version: chat@1}"], f"{AT}models.chat.split[0].weight: is required", None),
+    (
+        [SPLIT % "{version: chat@1}"],
+        f"{AT}models.chat.split[0].weight: is required",
+        "add weight: a whole number from 0 to 100",
+    ),
     (
         [SPLIT % "{version: chat@1, wieght: 100, weight: 100}"],
         f"{AT}models.chat.split[0]: unknown key 'wieght'",
@@ -68,9 +76,13 @@ WRONG_VALUES: list[tuple[list[str], str, str | None]] = [
         ["sluiceway:models: {Chat: {split: [{version: chat@1, weight: 100}]}}"],
         f"{AT}models.Chat: a model's name is 1 to 48 lower-case letters, digits and inner hyphens, "
         "first a letter, got 'Chat'",
-        None,
+        "write it like chat or chat-eu",
     ),
-    (["sluiceway:models: [chat]"], f"{AT}models: must be a mapping, got ['chat']", None),
+    (
+        ["sluiceway:models: [chat]"],
+        f"{AT}models: must be a mapping, got ['chat']",
+        "write a mapping, a name and its value on each line",
+    ),
     (
         ["sluiceway:workers_dev: maybe"],
         f"{AT}workers_dev: must be true or false, got 'maybe'",
@@ -84,12 +96,12 @@ WRONG_VALUES: list[tuple[list[str], str, str | None]] = [
     (
         ["sluiceway:bucket: {location: mars}"],
         f"{AT}bucket.location: must be one of apac, eeur, enam, weur, wnam, oc, got 'mars'",
-        None,
+        "leave it out, and Cloudflare chooses",
     ),
     (
         ["sluiceway:bucket: {jurisdiction: uk}"],
         f"{AT}bucket.jurisdiction: must be one of default, eu, fedramp, us, got 'uk'",
-        None,
+        "leave it out, and Cloudflare chooses",
     ),
     (
         ["sluiceway:bucket: {retian: true}"],
@@ -101,23 +113,35 @@ WRONG_VALUES: list[tuple[list[str], str, str | None]] = [
         f"{AT}queue: unknown key 'xyz'",
         "known keys: retention, delivery_delay",
     ),
-    (["sluiceway:rate_limit: {period: 30}"], f"{AT}rate_limit.period: must be one of 10, 60, got 30", None),
-    (["sluiceway:rate_limit: {requests: 0}"], f"{AT}rate_limit.requests: must be at least 1, got 0", None),
-    (["sluiceway:cache: {ttl: 30}"], f"{AT}cache.ttl: must be at least 60, got 30", None),
+    (
+        ["sluiceway:rate_limit: {period: 30}"],
+        f"{AT}rate_limit.period: must be one of 10, 60, got 30",
+        "write one of 10, 60",
+    ),
+    (
+        ["sluiceway:rate_limit: {requests: 0}"],
+        f"{AT}rate_limit.requests: must be at least 1, got 0",
+        "write a whole number from 1 to 1000000",
+    ),
+    (
+        ["sluiceway:cache: {ttl: 30}"],
+        f"{AT}cache.ttl: must be at least 60, got 30",
+        "write a whole number from 60 to 2592000",
+    ),
     (
         ["sluiceway:gateway: {cache_ttl: 59}"],
         f"{AT}gateway.cache_ttl: must be 0 (no cache) or 60 to 2592000 seconds, got 59",
-        None,
+        "the nearest is 60",
     ),
     (
         ["sluiceway:gateway: {technique: moving}"],
         f"{AT}gateway.technique: must be one of fixed, sliding, got 'moving'",
-        None,
+        "write one of fixed, sliding",
     ),
     (
         ["sluiceway:observability: {head_sampling_rate: 2}"],
         f"{AT}observability.head_sampling_rate: must be at most 1, got 2",
-        None,
+        "write a number from 0 to 1",
     ),
     (
         ["sluiceway:cors: {origins: [https://a.example/]}"],
@@ -127,7 +151,7 @@ WRONG_VALUES: list[tuple[list[str], str, str | None]] = [
     (
         ["sluiceway:secrets: [API_KEY, api-key]"],
         f"{AT}secrets[1]: a secret's name is capitals, digits and underscores, got 'api-key'",
-        None,
+        "write it as the Worker reads it in env, like UPSTREAM_KEY",
     ),
     (
         ["sluiceway:secrets: [OTHER]"],
@@ -147,9 +171,13 @@ WRONG_VALUES: list[tuple[list[str], str, str | None]] = [
     (
         ["sluiceway:crons: ['* * * * *', '* * * * *']"],
         f"{AT}crons: a value stands twice, got '* * * * *'",
-        None,
+        "take one of them out",
     ),
-    (["sluiceway:crons: '* * * * *'"], f"{AT}crons: must be a list, got '* * * * *'", None),
+    (
+        ["sluiceway:crons: '* * * * *'"],
+        f"{AT}crons: must be a list, got '* * * * *'",
+        'put it in brackets: ["* * * * *"]',
+    ),
     (
         [f"sluiceway:zone: {ZONE}", "sluiceway:custom_domains: [api.example.com/*]"],
         f"{AT}custom_domains[0]: a host name has no path, got 'api.example.com/*'",
@@ -158,14 +186,18 @@ WRONG_VALUES: list[tuple[list[str], str, str | None]] = [
     (
         [f"sluiceway:zone: {ZONE}", "sluiceway:routes: [api.example.org/*]"],
         f"{AT}routes[0]: is outside the zone example.com, got 'api.example.org/*'",
-        None,
+        "name a host of example.com, or write the zone of api.example.org into sluiceway:zone",
     ),
     (
         ["sluiceway:routes: [api.example.com/*]"],
         f"{AT}routes: needs a zone",
         "add sluiceway:zone with the zone's name and id",
     ),
-    (["sluiceway:zone: {name: example.com}"], f"{AT}zone.id: is required", None),
+    (
+        ["sluiceway:zone: {name: example.com}"],
+        f"{AT}zone.id: is required",
+        "add id: the zone's id, which the dashboard shows on the zone's overview",
+    ),
     (
         ["sluiceway:zone: {name: example.com, id: 12}"],
         f"{AT}zone.id: must be text, got 12",
@@ -184,7 +216,7 @@ WRONG_VALUES: list[tuple[list[str], str, str | None]] = [
     (
         ["sluiceway:worker_name: Gateway_dev"],
         f"{AT}worker_name: a Worker's name is 1 to 54 lower-case letters, digits and inner hyphens, got 'Gateway_dev'",
-        None,
+        "write it like gateway-dev, with the stage's own name in it",
     ),
 ]
 
@@ -199,7 +231,11 @@ def test_a_wrong_value_is_told_with_its_path(stack: Stack, lines: list[str], mes
 @pytest.mark.parametrize(
     ("account", "message", "hint"),
     [
-        ('"12"', ": config.sluiceway:account_id: an account id is 32 lower-case hex digits, got '12'", None),
+        (
+            '"12"',
+            ": config.sluiceway:account_id: an account id is 32 lower-case hex digits, got '12'",
+            "write the account's id, which stands in the dashboard's address: dash.cloudflare.com/<account id>",
+        ),
         (
             "12345678901234567890123456789012",
             ": config.sluiceway:account_id: must be text, got 12345678901234567890123456789012",

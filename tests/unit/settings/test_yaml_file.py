@@ -14,7 +14,7 @@ from sluiceway.settings import yaml_file
         (
             "a: 1\nb: [1,\n",
             "f.yaml:3:1: not valid YAML: expected the node content, but found '<stream end>'",
-            None,
+            "look here and above for a bracket, brace or quote that isn't closed, and for uneven indentation",
         ),
         (
             "a:\n\tb: 1\n",
@@ -26,19 +26,39 @@ from sluiceway.settings import yaml_file
             "f.yaml:1:5: not valid YAML: mapping values are not allowed here",
             "quote a value that holds a colon, and check the indentation",
         ),
-        ("a: 1\nb: 2\na: 3\n", "f.yaml:3:1: not valid YAML: the key 'a' stands twice, first on line 1", None),
-        ("x:\n  - {a: 1, a: 1}\n", "f.yaml:2:12: not valid YAML: the key 'a' stands twice, first on line 2", None),
-        ("1: a\n", "f.yaml:1:1: not valid YAML: the key 1 isn't text", None),
-        ("- a\n", "f.yaml: must be a mapping at its top", None),
+        (
+            "a: 1\nb: 2\na: 3\n",
+            "f.yaml:3:1: not valid YAML: the key 'a' stands twice, first on line 1",
+            "keep one of the two",
+        ),
+        (
+            "x:\n  - {a: 1, a: 1}\n",
+            "f.yaml:2:12: not valid YAML: the key 'a' stands twice, first on line 2",
+            "keep one of the two",
+        ),
+        ("1: a\n", "f.yaml:1:1: not valid YAML: the key 1 isn't text", "put the key in quotes"),
+        ("- a\n", "f.yaml: must be a mapping at its top", "write key: value, not a list or one value"),
         (
             "a: !!python/object:os.system x\n",
             "f.yaml:1:4: not valid YAML: could not determine a constructor for the tag "
             "'tag:yaml.org,2002:python/object:os.system'",
-            None,
+            "take the tag (!...) out: these files hold plain values",
         ),
-        ("a: &x [*x]\n", "f.yaml:1:4: not valid YAML: found unconstructable recursive node", None),
-        ("a: \x07\n", "f.yaml:1: not valid YAML: the character U+0007 is not allowed", None),
-        ("a: 1\n---\nb: 2\n", "f.yaml:2:1: not valid YAML: but found another document", None),
+        (
+            "a: &x [*x]\n",
+            "f.yaml:1:4: not valid YAML: found unconstructable recursive node",
+            "an alias (*) can't stand inside of what it names: write the value out",
+        ),
+        (
+            "a: \x07\n",
+            "f.yaml:1: not valid YAML: the character U+0007 is not allowed",
+            'take it out, or write it in double quotes as "\\u0007"',
+        ),
+        (
+            "a: 1\n---\nb: 2\n",
+            "f.yaml:2:1: not valid YAML: but found another document",
+            "take the line --- out: a file holds one document",
+        ),
     ],
 )
 def test_a_fault_is_told_with_line_and_column(text: str, message: str, hint: str | None) -> None:

@@ -48,7 +48,8 @@ class _Ruleset(Quirks):
     def imported(self, parts: Props) -> Props:
         scope = {"zones": "zoneId", "accounts": "accountId"}.get(parts["scope"])
         if scope is None:
-            raise UserError("an import id of Ruleset begins with zones/ or accounts/", got=parts["scope"])
+            hint = "write zones/<zone id>/<ruleset id>, or accounts/<account id>/<ruleset id>"
+            raise UserError("an import id of Ruleset begins with zones/ or accounts/", got=parts["scope"], hint=hint)
         return {scope: parts["scopeId"]}
 
     def check(self, row: Row, props: Props, old: Props) -> list[InputFault]:

@@ -114,13 +114,17 @@ def _content(module: Props, index: int) -> bytes:
         try:
             return base64.b64decode(coded, validate=True)
         except binascii.Error:
-            raise UserError("is not base64", path=f"{where}.contentBase64") from None
+            hint = "encode the bytes with base64.b64encode, or name a file in contentFile"
+            raise UserError("is not base64", path=f"{where}.contentBase64", hint=hint) from None
     if path is None:
-        raise UserError("needs contentFile or contentBase64", path=where)
+        hint = "give contentFile, a path, or contentBase64, the bytes"
+        raise UserError("needs contentFile or contentBase64", path=where, hint=hint)
     try:
         return _find(str(path)).read_bytes()
     except OSError as error:
-        raise UserError(f"can't be read: {error.strerror}: {path}", path=f"{where}.contentFile") from None
+        hint = "a relative path is looked for in the program's folder, then in the checkout (SLUICEWAY_ROOT)"
+        message = f"can't be read: {error.strerror}: {path}"
+        raise UserError(message, path=f"{where}.contentFile", hint=hint) from None
 
 
 def _find(path: str) -> Path:
