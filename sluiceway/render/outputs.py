@@ -67,3 +67,8 @@ def _children(value: object) -> Iterator[tuple[str, object]]:
     elif is_dataclass(value) and not isinstance(value, type):
         for field in fields(value):
             yield f".{field.name}", getattr(value, field.name)
+    elif not isinstance(value, type):
+        # Resources and the like: their Outputs are attributes, and what else hangs on them may go round in circles.
+        for name, child in getattr(value, "__dict__", {}).items():
+            if is_output(child):
+                yield f".{name}", child

@@ -110,10 +110,14 @@ def test_wr_02_every_binding_of_a_stage_is_spelled_out_and_none_of_another(
     stages: Stages, stage: str, tmp_path: Path
 ) -> None:
     plan = stages.plan(stage)
-    text = write_wrangler(plan, resolved(plan), templates_of(stages.checkout), tmp_path).read_text(encoding="utf-8")
+    own = {**resolved(plan), Ref("kv", "id"): f"{stage}-kv"}
+    text = write_wrangler(plan, own, templates_of(stages.checkout), tmp_path).read_text(encoding="utf-8")
     document = tomllib.loads(text)
     assert "env" not in document
-    assert document == wrangler_document(plan, resolved(plan))
+    assert document == wrangler_document(plan, own)
+    assert document["kv_namespaces"] == [{"binding": "CACHE", "id": f"{stage}-kv"}]
+    bound = {binding.name for binding in plan.bindings}
+    assert bound == set(re.findall(r'^(?:binding|name) = "([A-Z_]+)"', text, re.MULTILINE)) | set(plan.secrets)
     for other in STAGES:
         if other != stage:
             assert stages.plan(other).worker_name not in text

@@ -51,6 +51,7 @@ def test_r2_01_no_call_carries_a_checksum_that_r2_refuses(
         r2.delete(client, BUCKET, key)
     assert list(s3.objects) == ["put"]
     assert not [path for path in s3.of("POST") if "?delete" in path]
+    assert len([path for path in s3.of("PUT") if "partNumber" in path]) == 3, "the large one went in parts"
 
 
 def test_the_server_of_these_tests_refuses_a_default_boto3_client(s3: FakeS3) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pulumi
 import pytest
 
 from sluiceway.errors import SluicewayError
 from sluiceway.render.templates import Templates
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -81,6 +85,18 @@ def test_tf_02_crlf_templates_render_the_same_bytes(folder: Path) -> None:
     unix = render(folder, "\n".join(lines), xs=["1", "2"])
     (folder / "t.j2").write_bytes("\r\n".join(lines).encode())
     assert Templates(folder).render("t.j2", {"xs": ["1", "2"]}) == unix
+
+
+def test_wr_01_the_projects_own_wrangler_template_gives_every_value_back() -> None:
+    values = ['tok"en', "C:\\data\\new", "two\nlines", "🦊 𠮷田", "a\x7fb", "\\u0041", ""]
+    document = {"vars": {f"key.{n}é": value for n, value in enumerate(values)}, "name": "w"}
+    rendered = Templates(ROOT / "templates").render("wrangler.toml.j2", {"document": document})
+    assert tomllib.loads(rendered) == document
+
+
+def test_pu_01_an_output_that_is_an_attribute_is_refused_and_named(folder: Path, output: pulumi.Output[str]) -> None:
+    with pytest.raises(SluicewayError, match=r"the variable 'kv\.id' is a Pulumi Output"):
+        render(folder, "kv_id = {{ kv.id | json }}", kv=SimpleNamespace(name="cache", id=output))
 
 
 @pytest.mark.parametrize("nest", [lambda o: o, lambda o: {"id": o}, lambda o: [0, {"id": o}]])
