@@ -117,7 +117,7 @@ def test_wr_02_every_binding_of_a_stage_is_spelled_out_and_none_of_another(
     assert document == wrangler_document(plan, own)
     assert document["kv_namespaces"] == [{"binding": "CACHE", "id": f"{stage}-kv"}]
     bound = {binding.name for binding in plan.bindings}
-    assert bound == set(re.findall(r'^(?:binding|name) = "([A-Z_]+)"', text, re.MULTILINE)) | set(plan.secrets)
+    assert bound == set(re.findall(r'\b(?:binding|name) = "([A-Z_]+)"', text)) | set(plan.secrets)
     for other in STAGES:
         if other != stage:
             assert stages.plan(other).worker_name not in text
