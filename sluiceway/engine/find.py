@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,9 +45,11 @@ def find_on_path(env: Mapping[str, str], ours: Iterable[Path]) -> tuple[Found | 
 
 def version_of(path: Path, timeout: float = 20) -> str | None:
     """What ``pulumi version`` says, without the leading v; None if it doesn't run."""
-    env = {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
     try:
-        done = subprocess.run([str(path), "version"], capture_output=True, timeout=timeout, env=env, check=False)
+        # A home of its own, since the engine writes a log even for this.
+        with tempfile.TemporaryDirectory() as home:
+            env = {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_HOME": home}
+            done = subprocess.run([str(path), "version"], capture_output=True, timeout=timeout, env=env, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
     said = done.stdout.decode("utf-8", "replace").strip()
