@@ -130,9 +130,8 @@ def venv_step(progress: Progress) -> None:
         # Where PYTHONDONTWRITEBYTECODE is set, every command would compile the Cloudflare SDK again: 10 seconds.
         compileall = [str(PYTHON), "-m", "compileall", "-q", "-j", "0", "-x", r"/tests?/"]
         # Packages ship templates that are no Python: what can't be compiled is no fault of this set-up.
-        subprocess.run(
-            [*compileall, str(VENV / "lib")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
-        )
+        folders = [str(VENV / "lib"), str(ROOT / "sluiceway"), str(ROOT / "infra")]
+        subprocess.run([*compileall, *folders], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     stamp.write_text(wanted)
 
 
