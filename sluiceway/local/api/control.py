@@ -10,11 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TypeVar, cast
 
 from sluiceway.local import world
-from sluiceway.local.api import cron
 from sluiceway.local.api.config import ApiConfig, zone_id
 from sluiceway.local.api.errors import ApiError, HostError, HostRejected
 from sluiceway.local.api.host_client import HostClient
@@ -62,26 +60,6 @@ class Control:
     async def host_ready(self, admin_url: str, admin_token: str) -> None:
         self.host.retarget(admin_url, admin_token)
         await self.sync()
-
-    def crons(self) -> list[tuple[str, str]]:
-        """(script, cron) of everything that runs on a schedule."""
-        return [
-            (worker["name"], item["cron"])
-            for worker in self.store.committed.all("worker")
-            for item in worker.get("schedules", [])
-        ]
-
-    async def tick(self, now: datetime) -> None:
-        """Runs the schedules that are due in this minute, at once; call it once a minute.
-
-        Raises the first HostError, after all have been tried.
-        """
-        at = int(now.replace(second=0, microsecond=0).timestamp() * 1000)
-        due = [(script, text) for script, text in self.crons() if cron.due(text, now)]
-        outcomes = await asyncio.gather(*(self.host.cron(*one, at) for one in due), return_exceptions=True)
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
 
     async def _work(self) -> None:
         while self._queue:

@@ -50,10 +50,6 @@ class HostClient:
         body = json.dumps({"worker": worker, "version": version}).encode()
         return _judged(await self._call("POST", "/validate", content=body, type_="application/json"))
 
-    async def cron(self, script: str, cron: str, scheduled_time: int) -> None:
-        body = json.dumps({"script": script, "cron": cron, "scheduled_time": scheduled_time}).encode()
-        _json(await self._call("POST", "/cron", content=body, type_="application/json"))
-
     async def kv_put(
         self, namespace: str, key: str, body: bytes, metadata: Json = None, options: Mapping[str, int] | None = None
     ) -> None:

@@ -34,7 +34,7 @@ export interface Cron {
 }
 
 function number(word: string, range: Range): number {
-  const named = range.words.indexOf(word.toUpperCase());
+  const named = range.words.indexOf(word);
   const value = named >= 0 ? named + range.low : /^\d+$/.test(word) ? Number(word) : Number.NaN;
   if (!(value >= range.low && value <= range.high))
     throw new CronError(`${range.name}: "${word}" is not between ${range.low} and ${range.high}`);
@@ -44,9 +44,10 @@ function number(word: string, range: Range): number {
 function part(text: string, range: Range): number[] {
   const [span = "", stepText, ...more] = text.split("/");
   const step = stepText === undefined ? 1 : Number(stepText);
-  if (more.length > 0 || !Number.isInteger(step) || step < 1)
+  if (more.length > 0 || (stepText !== undefined && !/^[0-9]{1,2}$/.test(stepText)) || step < 1)
     throw new CronError(`${range.name}: "${text}" has a bad step`);
-  const [from = "", to] = span.split("-");
+  const [from = "", to, ...rest] = span.split("-");
+  if (rest.length > 0) throw new CronError(`${range.name}: "${text}" has more than one range`);
   const low = span === "*" ? range.low : number(from, range);
   const high =
     span === "*" ? range.high : to !== undefined ? number(to, range) : stepText === undefined ? low : range.high;
@@ -76,7 +77,7 @@ function nearestWeekday(date: Date, day: number): number {
 
 function monthDayTest(text: string): DayTest {
   if (text === "L") return (date) => date.getUTCDate() === lastDay(date);
-  if (text === "LW") return (date) => date.getUTCDate() === nearestWeekday(date, lastDay(date));
+  if (text === "LW" || text === "WL") return (date) => date.getUTCDate() === nearestWeekday(date, lastDay(date));
   const [, near] = /^(\d+)W$/.exec(text) ?? [];
   if (near !== undefined) {
     const day = number(near, DAY);
@@ -87,6 +88,7 @@ function monthDayTest(text: string): DayTest {
 }
 
 function weekdayTest(text: string): DayTest {
+  if (text === "L") return (date) => date.getUTCDay() === 6;
   const [, last] = /^(\w+)L$/.exec(text) ?? [];
   if (last !== undefined) {
     const day = number(last, WEEKDAY);
@@ -106,9 +108,9 @@ function anyOf(text: string, one: (text: string) => DayTest): DayTest {
   return (date) => tests.some((test) => test(date));
 }
 
-/** Throws CronError, naming the field. */
+/** Reads every form that the API takes (`api/cron.py`). Throws CronError, naming the field. */
 export function parseCron(text: string): Cron {
-  const fields = text.trim().split(/\s+/);
+  const fields = text.trim().toUpperCase().split(/\s+/);
   const [minute = "", hour = "", monthDay = "", month = "", weekDay = ""] = fields;
   if (fields.length !== 5) throw new CronError(`"${text}" has ${fields.length} fields, not 5`);
   const byMonth = anyOf(monthDay, monthDayTest);

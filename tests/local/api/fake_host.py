@@ -20,8 +20,6 @@ class FakeHost(httpx.AsyncBaseTransport):
     validated: list[dict[str, Any]] = field(default_factory=list)
     kv: dict[tuple[str, str], tuple[bytes, str | None]] = field(default_factory=dict)
     objects: dict[tuple[str, str], tuple[bytes, dict[str, str]]] = field(default_factory=dict)
-    crons: list[tuple[str, str, int]] = field(default_factory=list)
-    failing_cron: str = ""
     reject_world: str = ""
     reject_version: str = ""
     down: bool = False
@@ -39,9 +37,6 @@ class FakeHost(httpx.AsyncBaseTransport):
         if parts[0] == "health":
             return httpx.Response(200, json={"ok": True, "generation": len(self.worlds), "workerd_pid": 1})
         given = json.loads(body)
-        if parts[0] == "cron":
-            self.crons.append((given["script"], given["cron"], given["scheduled_time"]))
-            return httpx.Response(500 if given["script"] == self.failing_cron else 200, json={"outcome": "ok"})
         if parts[0] == "validate":
             return self._validate(given)
         return await self._world(given)

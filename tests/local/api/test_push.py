@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 
-import pytest
-
-from sluiceway.local.api.errors import HostError
 from tests.local.api.conftest import Api
 
 
@@ -120,18 +116,6 @@ def test_the_main_worker_can_be_chosen(api: Api) -> None:
     assert api.host.worlds[-1]["main_worker"] == "second"
     assert api.ok("GET", "/_local/main_worker") == {"name": "second"}
     assert api.refused("PUT", "/_local/main_worker", {"name": "nobody"}) == (404, 10007)
-
-
-def test_schedules_run_in_their_minute_even_if_another_fails(api: Api) -> None:
-    for name, text in (("a", "*/5 * * * *"), ("b", "0 12 * * *"), ("c", "1 12 * * *")):
-        api.put_script(name)
-        api.ok("PUT", f"/a/workers/scripts/{name}/schedules", [{"cron": text}])
-    api.host.failing_cron = "a"
-    noon = datetime(2026, 7, 1, 12, 0, 3, tzinfo=UTC)
-    with pytest.raises(HostError):
-        api.run(api.control.tick(noon))
-    at = 1_782_907_200_000
-    assert sorted(api.host.crons) == [("a", "*/5 * * * *", at), ("b", "0 12 * * *", at)]
 
 
 GATEWAY = {

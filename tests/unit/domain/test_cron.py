@@ -4,6 +4,7 @@ import pytest
 
 from sluiceway.domain import cron
 from sluiceway.domain.fault import Fault
+from tests.contract.cron import texts
 
 FIELDS = "the fields are, in this order: minute, hour, day of the month, month, day of the week"
 STRAY = "take the comma, minus or slash out that has nothing beside it"
@@ -109,3 +110,14 @@ def test_a_cron_by_name_passes_as_it_is(text: str) -> None:
 )
 def test_wr_04_schedules_are_compared_by_meaning(one: str, other: str, expected: bool) -> None:
     assert cron.same(one, other) is expected
+
+
+@pytest.mark.parametrize("text", texts("taken"))
+def test_wr_04_what_the_platform_takes_is_read(text: str) -> None:
+    assert cron.same(text, text.lower())
+
+
+@pytest.mark.parametrize("text", texts("refused"))
+def test_wr_04_what_the_platform_refuses_is_refused(text: str) -> None:
+    with pytest.raises(Fault):
+        cron.parse(text)

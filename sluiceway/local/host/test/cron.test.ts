@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import texts from "../../../../tests/contract/cron.json" with { type: "json" };
 import { nextTime, parseCron } from "../cron.ts";
 
 function following(cron: string, from: string, times = 1): string[] {
@@ -37,6 +38,10 @@ describe("the next time of a cron", () => {
     ["0 0 1W * *", "2026-07-15T00:00:00Z", ["2026-08-03T00:00"]],
     ["0 0 * * MON#2", "2026-07-01T00:00:00Z", ["2026-07-13T00:00", "2026-08-10T00:00"]],
     ["0 0 13 * FRI", "2026-11-01T00:00:00Z", ["2026-11-06T00:00", "2026-11-13T00:00"]],
+    ["59 23 wl * *", "2026-05-01T00:00:00Z", ["2026-05-29T23:59"]],
+    ["0 0 15w * *", "2026-11-01T00:00:00Z", ["2026-11-16T00:00"]],
+    ["0 0 * * L", "2026-11-01T00:00:00Z", ["2026-11-07T00:00", "2026-11-14T00:00"]],
+    ["0 0 * * fril", "2026-11-01T00:00:00Z", ["2026-11-27T00:00"]],
     ["0 0 29 FEB *", "2026-07-01T00:00:00Z", ["2028-02-29T00:00"]],
   ])("%s after %s", (cron, from, expected) => {
     expect(following(cron, from, expected.length)).toEqual(expected);
@@ -61,5 +66,15 @@ describe("a cron that can't be read", () => {
     ["@daily", "1 fields"],
   ])("%s names the fault", (cron, words) => {
     expect(() => parseCron(cron)).toThrow(words);
+  });
+});
+
+describe("every reader of crons", () => {
+  it.each(texts.taken)("takes %s", (cron) => {
+    expect(nextTime(parseCron(cron), Date.parse("2026-07-01T00:00:00Z"))).not.toBeNull();
+  });
+
+  it.each(texts.refused)("refuses %s", (cron) => {
+    expect(() => parseCron(cron)).toThrow();
   });
 });
