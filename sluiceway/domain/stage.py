@@ -33,13 +33,6 @@ class Stage:
                 hint="name the stage, and so its stack file, like eu-staging",
             )
 
-    @property
-    def is_local(self) -> bool:
-        return self.name == LOCAL
-
-    def __str__(self) -> str:
-        return self.name
-
 
 def in_order(names: list[str]) -> tuple[str, ...]:
     """The way people list stages: from the nearest to the customer's, then the others by name."""

@@ -22,7 +22,6 @@ from sluiceway.engine.automation_events import Collector, Message, OnEvent
 from sluiceway.engine.automation_secrets import check_passphrase
 from sluiceway.engine.resolve import Engine
 from sluiceway.engine.shell_env import LOCAL
-from sluiceway.engine.store import process_start
 from sluiceway.workspace import Workspace
 
 
@@ -163,12 +162,10 @@ def _outputs(done: object) -> dict[str, StackOutput]:
 
 
 def _dead(pid: int) -> bool:
-    if process_start(pid) is not None:
-        return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return True
-    except PermissionError:
+    except PermissionError:  # it lives, as somebody else's
         return False
     return False

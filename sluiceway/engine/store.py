@@ -21,6 +21,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from sluiceway.engine.release import VERSION
+from sluiceway.processes import is_same_process, process_start
 from sluiceway.progress import Progress
 
 _STAMP = "engine.json"
@@ -106,17 +107,9 @@ def stop_group_of(folder: Path) -> None:
         note = json.loads((folder / "group.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return
-    if note["started"] is not None and process_start(note["pid"]) == note["started"]:
+    if is_same_process(note["pid"], note["started"]):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(note["pid"], signal.SIGKILL)
-
-
-def process_start(pid: int) -> str | None:
-    """When a process started, in the kernel's ticks since boot; None if it is gone or the system can't say."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return None
 
 
 def remove(folder: Path) -> None:

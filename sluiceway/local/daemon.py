@@ -21,7 +21,8 @@ from filelock import FileLock, Timeout
 from sluiceway.errors import SluicewayError, UserError
 from sluiceway.local.daemon_logs import RotatingLines
 from sluiceway.local.daemon_report import Reporter
-from sluiceway.local.runtime_file import process_start, write_private
+from sluiceway.local.runtime_file import write_private
+from sluiceway.processes import process_start
 
 DEFAULT_FRONT_PORT = 8787
 DEFAULT_API_PORT = 8788

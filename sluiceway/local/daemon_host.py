@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sluiceway.errors import SluicewayError, UserError
 from sluiceway.local.daemon_logs import RotatingLines
-from sluiceway.local.runtime_file import process_start
+from sluiceway.processes import process_start
 
 BACKOFF = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
 STEADY = 30.0  # seconds a host must have lived for its next death to count as the first

@@ -30,15 +30,8 @@ from sluiceway.local.daemon_host import Host, HostReady, host_command, port_in_u
 from sluiceway.local.daemon_logs import RotatingLines
 from sluiceway.local.daemon_report import Reporter
 from sluiceway.local.lifecycle_code import fingerprint
-from sluiceway.local.runtime_file import (
-    Runtime,
-    is_same_process,
-    load_runtime,
-    process_start,
-    remove_runtime,
-    write_private,
-    write_runtime,
-)
+from sluiceway.local.runtime_file import Runtime, load_runtime, remove_runtime, write_private, write_runtime
+from sluiceway.processes import is_same_process, process_start
 
 LOOPBACK = "127.0.0.1"
 log = logging.getLogger("sluiceway.local")

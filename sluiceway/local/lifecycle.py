@@ -27,7 +27,8 @@ from sluiceway.errors import SluicewayError, UserError
 from sluiceway.local.daemon import DEFAULT_API_PORT, DEFAULT_FRONT_PORT
 from sluiceway.local.lifecycle_code import fingerprint
 from sluiceway.local.lifecycle_logs import logs
-from sluiceway.local.runtime_file import Runtime, is_same_process, load_runtime, process_start, remove_runtime
+from sluiceway.local.runtime_file import Runtime, load_runtime, remove_runtime
+from sluiceway.processes import is_same_process
 from sluiceway.progress import Progress
 
 START_HINT = "sluiceway local start"
@@ -304,7 +305,6 @@ __all__ = [
     "Runtime",
     "Status",
     "logs",
-    "process_start",
     "read_runtime",
     "read_token",
     "require_runtime",

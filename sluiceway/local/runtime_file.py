@@ -1,7 +1,7 @@
 """runtime.json: which processes are the local stage, and where they answer.
 
-A process is named by its id *and* its start time as the kernel tells it, since ids are used again:
-a file left behind by ``kill -9`` must never make a stranger look like the stage, or be stopped in its place.
+A process is named by its id *and* its start time (`processes`): a file left behind by ``kill -9`` must never make
+a stranger look like the stage, or be stopped in its place.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from sluiceway.processes import is_same_process
 
 ACCOUNT_ID = "10ca1000000000000000000000000000"
 SUBDOMAIN = "local"
@@ -88,26 +88,3 @@ def load_runtime(data: Path) -> Runtime | None:
         return Runtime(**{str(key): value for key, value in found.items() if key in known})
     except TypeError:  # written by another version of this program: as good as none
         return None
-
-
-def process_start(pid: int) -> str | None:
-    """Start time of a running process, as opaque text; None when it is gone or a zombie."""
-    if sys.platform == "linux":
-        return _linux_start(pid)
-    command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
-    shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout.split(maxsplit=1)
-    return None if len(shown) < 2 or shown[0].startswith("Z") else shown[1].strip()
-
-
-def _linux_start(pid: int) -> str | None:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    # The second field is the name in brackets and may hold anything, so count from its last bracket.
-    fields = text.rpartition(")")[2].split()
-    return None if fields[0] in ("Z", "X") else fields[19]
-
-
-def is_same_process(pid: int, start: str | None) -> bool:
-    return start is not None and process_start(pid) == start

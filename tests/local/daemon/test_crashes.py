@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 
 from sluiceway.local import lifecycle
-from sluiceway.local.runtime_file import is_same_process
+from sluiceway.processes import is_same_process
 from tests.local.daemon.conftest import all_gone, start, until
 
 
