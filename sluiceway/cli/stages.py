@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -44,6 +45,8 @@ def up(stage: StageArgument, lock_wait: LockWait = 60.0, as_json: JsonFlag = Fal
     stack = _open(checked, watch, lock_wait, start=True)
     stack.ensure()
     with watch:
+        # What a provider can foresee (a host with DNS records, a route of somebody else's) ends it before any upload.
+        replace(stack, on_event=None).preview()
         result = stack.up()
     _finish(checked, watch, result, as_json)
 
@@ -106,7 +109,9 @@ def _ask(operation: str, stage: str) -> None:
     if not sys.stdin.isatty():
         raise UserError(f"{operation} of {stage} was not confirmed", hint=f"sluiceway {operation} {stage} --yes")
     if input(f"{operation} {stage}: type the stage's name to go on: ").strip() != stage:
-        raise UserError(f"{operation} of {stage} was not confirmed; nothing was changed")
+        raise UserError(
+            f"{operation} of {stage} was not confirmed; nothing was changed", hint=f"type {stage}, or pass --yes"
+        )
 
 
 def _open(checked: Checked, watch: Watch, lock_wait: float, *, start: bool) -> StageStack:

@@ -37,9 +37,9 @@ class Checkout:
         ports = {"SLUICEWAY_LOCAL_PORT": "0", "SLUICEWAY_LOCAL_API_PORT": "0"}
         return {**kept, **ports, **({"SLUICEWAY_CACHE_DIR": cache} if cache else {}), **more}
 
-    def run(self, *words: str, env: Mapping[str, str] | None = None) -> Done:
+    def run(self, *words: str, env: Mapping[str, str] | None = None, stdin: str = "") -> Done:
         done = subprocess.run(
-            words, cwd=self.root, env=self.environ(**(env or {})), stdin=subprocess.DEVNULL, capture_output=True,
+            words, cwd=self.root, env=self.environ(**(env or {})), input=stdin, capture_output=True,
             text=True, encoding="utf-8", timeout=LIMIT, check=False,
         )  # fmt: skip
         return Done(done.returncode, done.stdout, done.stderr)
@@ -48,8 +48,8 @@ class Checkout:
     def python(self) -> str:
         return str(self.root / ".venv" / "bin" / "python")
 
-    def sluiceway(self, *words: str, **env: str) -> Done:
-        return self.run(self.python, "-m", "sluiceway", *words, env=env)
+    def sluiceway(self, *words: str, stdin: str = "", **env: str) -> Done:
+        return self.run(self.python, "-m", "sluiceway", *words, env=env, stdin=stdin)
 
     def shell(self, script: str, **env: str) -> Done:
         """A script after ``eval "$(sluiceway env local)"``, as the README says."""

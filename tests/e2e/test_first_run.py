@@ -39,9 +39,14 @@ def test_plain_pulumi_sees_no_change_also_after_a_refresh(served: Served) -> Non
         assert done.code == 0, done.out + done.err
 
 
-def test_tf_01_bindings_declared_in_another_order_are_no_change(served: Served) -> None:
+def test_tf_01_tf_02_bindings_in_another_order_and_templates_in_crlf_with_empty_lines_are_no_change(
+    served: Served,
+) -> None:
     program = served.checkout.root / "infra" / "__main__.py"
     text = program.read_text()
+    templates = {file: file.read_bytes() for file in (served.checkout.root / "templates").iterdir()}
+    for file, content in templates.items():
+        file.write_bytes(content.replace(b"\n", b"\r\n") + b"\r\n\r\n")
     reordering = (
         "import dataclasses\n"
         "def plan(settings, catalog, _plan=plan):\n"
@@ -55,6 +60,8 @@ def test_tf_01_bindings_declared_in_another_order_are_no_change(served: Served) 
         done = served.checkout.shell("pulumi preview -s local --expect-no-changes --non-interactive")
     finally:
         program.write_text(text)
+        for file, content in templates.items():
+            file.write_bytes(content)
     assert done.code == 0, done.out + done.err
 
 
