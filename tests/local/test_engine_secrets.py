@@ -104,42 +104,51 @@ def test_pu_05_a_stack_file_without_its_salt_does_not_get_a_new_one(made: Projec
     assert "encryptionsalt" not in made.file().read_text() or salt in made.file().read_text()
 
 
+READER = (
+    "import pathlib, pulumi\n"
+    f"for n in range({len(STRINGS)}):\n"
+    "    keep = lambda v, n=n: pathlib.Path(f'got-{n}').write_bytes(v.encode())\n"
+    "    pulumi.Config().require_secret(f'value-{n}').apply(keep)\n"
+)
+
+
+def assert_read(project: Project) -> None:
+    got = [(project.workspace.root / "infra" / f"got-{n}").read_bytes() for n in range(len(STRINGS))]
+    assert got == [value.encode() for value in STRINGS]
+
+
 def test_pu_06_any_string_comes_back_byte_for_byte(project: Project) -> None:
-    project.program(
-        "import pathlib, pulumi\n"
-        f"for n in range({len(STRINGS)}):\n"
-        "    keep = lambda v, n=n: pathlib.Path(f'got-{n}').write_bytes(v.encode())\n"
-        "    pulumi.Config().require_secret(f'value-{n}').apply(keep)\n"
-    )
+    project.program(READER)
     stack = project.stack()
     stack.ensure()
     for n, value in enumerate(STRINGS):
         set_secret(stack, f"value-{n}", value)  # reads it back and compares
     stack.preview()
-    got = [(project.workspace.root / "infra" / f"got-{n}").read_bytes() for n in range(len(STRINGS))]
-    assert got == [value.encode() for value in STRINGS]
+    assert_read(project)
 
 
 def test_pu_06_and_so_it_does_in_a_locale_without_utf_8(project: Project) -> None:
-    project.program("print('模型 🦊')\n")
+    project.program(READER + "print('模型 🦊')\n")
     code = (
         "import sys, pathlib\n"
         "from sluiceway.engine.resolve import resolve\n"
         "from sluiceway.progress import Progress\n"
         "from sluiceway.workspace import Workspace\n"
         "from sluiceway.engine.automation import StageStack\n"
-        "from sluiceway.engine.automation_secrets import get_secret, set_secret\n"
+        "from sluiceway.engine.automation_secrets import set_secret\n"
         "import os\n"
         "w = Workspace(pathlib.Path(sys.argv[1])); said = []\n"
         "s = StageStack(w, 'local', resolve(w, Progress()), dict(os.environ), said.append)\n"
-        "s.ensure(); value = 'na\\u00efve \\u6a21\\u578b \\U0001f98a\\n'\n"
-        "set_secret(s, 'value', value); assert get_secret(s, 'value') == value\n"
+        f"s.ensure(); values = {STRINGS!a}\n"
+        "for n, value in enumerate(values):\n"
+        "    set_secret(s, f'value-{n}', value)  # reads it back and compares\n"
         "s.preview(); assert any('\\u6a21\\u578b \\U0001f98a' in getattr(m, 'text', '') for m in said), said\n"
     )
     env = {**os.environ, **project.env, "LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     command = [sys.executable, "-c", code, str(project.workspace.root)]
     done = subprocess.run(command, env=env, cwd=project.workspace.root, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
+    assert_read(project)
 
 
 def test_pu_06_a_secret_is_never_in_an_error_or_a_process_list(project: Project) -> None:
