@@ -10,7 +10,7 @@ import typer
 from sluiceway.cli.context import check_stage, find_workspace, get_engine, stage_variables
 from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text
 from sluiceway.engine.automation import StageStack
-from sluiceway.engine.automation_secrets import check_passphrase, set_secret
+from sluiceway.engine.automation_secrets import set_secret
 from sluiceway.errors import UserError
 from sluiceway.progress import Progress
 
@@ -41,7 +41,7 @@ def set_(stage: StageArgument, name: str, as_json: JsonFlag = False) -> None:
         )
     engine = get_engine(workspace, Progress())
     stack = StageStack(workspace, stage, engine, stage_variables(workspace, stage, engine))
-    check_passphrase(stack)
+    stack.check_passphrase()
     set_secret(stack, _setting(name), _read())
     if as_json:
         print_json({"stage": stage, "secret": name, "set": True})

@@ -19,7 +19,7 @@ from pulumi.automation._stack import StackInitMode
 from sluiceway.engine.automation_command import EngineCommand, said_by
 from sluiceway.engine.automation_errors import failure, holders, is_locked, locked
 from sluiceway.engine.automation_events import Collector, Message, OnEvent
-from sluiceway.engine.automation_secrets import check_passphrase
+from sluiceway.engine.automation_passphrase import check_passphrase
 from sluiceway.engine.resolve import Engine
 from sluiceway.engine.shell_env import LOCAL
 from sluiceway.workspace import Workspace
@@ -81,6 +81,10 @@ class StageStack:
         self.command = EngineCommand(self.engine)
         self._local = _Checkout(work_dir=str(self.workspace.root), env_vars=dict(self.env), pulumi_command=self.command)
 
+    def check_passphrase(self) -> None:
+        """Raises UserError if the stage's secrets need a passphrase and none, or an empty one, is given."""
+        check_passphrase(self.workspace.root, self.stage, self.env)
+
     def exists(self) -> bool:
         """Whether the backend has the stack; any doubt is an error, never a no."""
         text = self.run("stack", "ls", "--json").stdout
@@ -89,7 +93,7 @@ class StageStack:
 
     def ensure(self) -> bool:
         """Creates the stack if the backend surely has none; whether it did. A salt in the stack file stays as it is."""
-        check_passphrase(self)
+        self.check_passphrase()
         if self.exists():
             return False
         self.run("stack", "init", self.stage, "--no-select")
@@ -121,7 +125,7 @@ class StageStack:
             raise failure(self.stage, f"pulumi {args[0]}", said_by(error)) from None
 
     def _operate(self, operation: str, call: Callable[[Stack, Collector], object]) -> Result:
-        check_passphrase(self)
+        self.check_passphrase()
         started = self.clock()
         tries = 0
         while True:

@@ -4,10 +4,9 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Set
 from pathlib import Path
 from statistics import median
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = (".py", ".ts", ".mts", ".mjs", ".j2", ".sh")
@@ -55,6 +54,41 @@ def test_the_domain_imports_only_the_standard_library() -> None:
     assert foreign == set()
 
 
+def test_no_module_is_imported_by_what_it_imports() -> None:
+    sources = {module_name(path): path for path in code() if path.suffix == ".py"}
+    imports = {name: imported(path, sources.keys()) for name, path in sources.items()}
+    assert circles(imports) == set()
+
+
+def test_a_circle_of_imports_would_be_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": set()}) == {"a", "b", "c"}
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imported(path: Path, modules: Set[str]) -> set[str]:
+    """What a file imports of ``modules``, by an import anywhere in it: one for types alone is an import too."""
+    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    froms = [
+        (node.module or "", alias.name) for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names
+    ]
+    return (plain | {full if (full := f"{module}.{name}") in modules else module for module, name in froms}) & modules
+
+
+def circles(imports: dict[str, set[str]]) -> set[str]:
+    """Whoever can reach itself: what is left when no module without importers or without imports is."""
+    left = dict(imports)
+    while True:
+        used = set().union(*left.values())
+        kept = {name: targets & left.keys() for name, targets in left.items() if name in used and targets & left.keys()}
+        if kept == left:
+            return set(left)
+        left = kept
+
+
 def _is_ours_or_standard(name: str) -> bool:
     return name.split(".")[0] in sys.stdlib_module_names or name.startswith("sluiceway.domain")
 
@@ -64,11 +98,20 @@ _HOSTS = ("npm" + "js.org", "pypi" + ".org", "python" + "hosted.org", "proxy.gol
 _MACHINE = re.compile("/" + "work/(main|scratch|shared)|/" + "root/")
 
 
-@pytest.mark.parametrize("path", tracked(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_no_registry_host_and_no_path_of_a_machine_is_in_the_project(path: Path) -> None:
+def test_no_registry_host_and_no_path_of_a_machine_is_in_the_project() -> None:
+    told = {str(path.relative_to(ROOT)): found for path in tracked() if (found := _foreign(path))}
+    assert told == {}
+
+
+def test_a_foreign_host_or_path_would_be_found(tmp_path: Path) -> None:
+    file = tmp_path / "some.json"
+    file.write_text(f'"https://registry.{_HOSTS[0]}/x", "/{"root"}/y"', encoding="utf-8")
+    assert _foreign(file) == [_HOSTS[0], f"/{'root'}/"]
+
+
+def _foreign(path: Path) -> list[str]:
     try:
         text = path.read_text("utf-8")
     except UnicodeDecodeError:
-        return
-    assert [host for host in _HOSTS if host in text] == []
-    assert _MACHINE.findall(text) == []
+        return []
+    return [host for host in _HOSTS if host in text] + [found[0] for found in _MACHINE.finditer(text)]

@@ -1,5 +1,4 @@
 import { DurableObject } from "cloudflare:workers";
-import type { GatewayEnv } from "../env.ts";
 import { type RolloutEntry, type RolloutSpec, type RolloutTable, seed } from "./core.ts";
 
 /** Specs remembered; an older one that comes back starts again as declared. */
@@ -11,9 +10,9 @@ interface Row extends Record<string, SqlStorageValue> {
   seeded_at: number;
 }
 
-/** Owner of the stage's live split. Storage and time here, decisions in `core.ts`. */
-export class RolloutController extends DurableObject<GatewayEnv> {
-  constructor(ctx: DurableObjectState, env: GatewayEnv) {
+/** Owner of the stage's live split: needs no binding. Storage and time here, decisions in `core.ts`. */
+export class RolloutController extends DurableObject<unknown> {
+  constructor(ctx: DurableObjectState, env: unknown) {
     super(ctx, env);
     ctx.storage.sql.exec(
       "CREATE TABLE IF NOT EXISTS specs (digest TEXT PRIMARY KEY, weights TEXT NOT NULL, seeded_at INTEGER NOT NULL)",
