@@ -82,7 +82,6 @@ def test_bodies_are_those_of_the_official_provider(driver: Driver, fake: FakeClo
     driver.create("Worker", SAMPLES["Worker"])
     driver.create("R2Bucket", {"accountId": ACCOUNT, "name": "models", "location": "weur"})
     driver.create("WorkersCronTrigger", CRONS)
-    driver.create("Ruleset", SAMPLES["Ruleset"])
     driver.create("AiGateway", SAMPLES["AiGateway"])
     account = f"/accounts/{ACCOUNT}"
     assert body_of(fake, f"POST {account}/workers/workers") == {
@@ -113,6 +112,10 @@ def test_bodies_are_those_of_the_official_provider(driver: Driver, fake: FakeClo
         "rate_limiting_technique": "fixed",
         "workers_ai_billing_mode": "postpaid",
     }
+
+
+def test_the_rules_sent_are_those_of_the_official_provider(driver: Driver, fake: FakeCloudflare) -> None:
+    driver.create("Ruleset", SAMPLES["Ruleset"])
     (sent,) = body_of(fake, f"POST /zones/{ZONE}/rulesets")["rules"]
     assert sent == {
         "ref": "one",
