@@ -5,6 +5,7 @@ import { Agent, createServer, type IncomingMessage, type Server, type ServerResp
 import type { AddressInfo } from "node:net";
 import { CronError, parseCron } from "./cron.ts";
 import { forward } from "./forward.ts";
+import { SECRET_HEADER } from "./inside/table.ts";
 import { log, text } from "./log.ts";
 import type { Schedule } from "./schedule.ts";
 import type { Stage } from "./stage.ts";
@@ -122,12 +123,12 @@ export class AdminHttp {
     if ((list === "values") !== (name !== "") && list !== "objects") return null;
     return async (request, response) => {
       const query = (request.url ?? "").split("?")[1];
-      const headers = name === "" ? [] : ["x-key", encodeURIComponent(decodeURIComponent(name))];
+      const key = name === "" ? [] : ["x-key", encodeURIComponent(decodeURIComponent(name))];
       const how = {
         upstream: () => ({ url: this.#stage.adminUrl, agent: this.#agent }),
         path: `/${kind}/${id}${query === undefined ? "" : `?${query}`}`,
-        headers,
-        drop: ["authorization", "expect", "x-key"],
+        headers: [...this.#stage.credentials, ...key],
+        drop: ["authorization", "expect", "x-key", SECRET_HEADER],
         bodyLimit: Number.POSITIVE_INFINITY,
         patienceMs: 5_000,
       };

@@ -12,7 +12,7 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { forward, plain } from "./forward.ts";
 import { Gate } from "./gate.ts";
-import { passedOn } from "./headers.ts";
+import { passedOn, steering } from "./headers.ts";
 import { CLIENT_IP_HEADER } from "./inside/table.ts";
 import { log, text } from "./log.ts";
 
@@ -115,7 +115,7 @@ export class Front {
       }),
       path,
       headers: s3 ? [] : [CLIENT_IP_HEADER, clientAddress(request.socket)],
-      drop: ["expect", CLIENT_IP_HEADER],
+      drop: ["expect", CLIENT_IP_HEADER, ...(s3 ? steering(request) : [])],
       bodyLimit: s3 ? Number.POSITIVE_INFINITY : this.#bodyLimit,
       patienceMs: PATIENCE_MS,
     });

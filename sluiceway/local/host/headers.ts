@@ -26,3 +26,8 @@ export function passedOn(message: IncomingMessage, drop: readonly string[] = [])
   }
   return kept;
 }
+
+/** Names of the headers by which miniflare's entry is told which Worker to ask and which URL to believe. */
+export function steering(message: IncomingMessage): string[] {
+  return Object.keys(message.headers).filter((name) => name.startsWith("mf-"));
+}

@@ -5,6 +5,7 @@ import { AlreadyRunning, Children } from "./children.ts";
 import { type Config, ConfigError, readConfig } from "./config.ts";
 import { Front } from "./front.ts";
 import { log, text } from "./log.ts";
+import { guardLoopback } from "./loopback.ts";
 import { Schedule } from "./schedule.ts";
 import { Sink } from "./sink.ts";
 import { Stage } from "./stage.ts";
@@ -37,6 +38,7 @@ async function start(config: Config): Promise<Record<string, unknown>> {
   const front = new Front(config.bodyLimit);
   const frontPort = await front.listen(config.frontPort);
   children.watch();
+  guardLoopback();
   stage = new Stage(config, front, children, new Sink(config.sinkUrl));
   await stage.start();
   const running = stage;

@@ -13,7 +13,7 @@ import type {
 import { ANALYTICS, type Bound, bind, ROUTER, workerName } from "./bindings.ts";
 import type { S3Credentials } from "./config.ts";
 import { type DurableClass, durableClasses } from "./durable.ts";
-import { versionBinding } from "./inside/table.ts";
+import { SECRET_BINDING, versionBinding } from "./inside/table.ts";
 import { COMPATIBILITY_DATE, SCRIPTS } from "./scripts.ts";
 import { deployed, type Module, type Version, type World } from "./world.ts";
 
@@ -27,6 +27,8 @@ export interface Surroundings {
   readonly data: string;
   readonly aiUrl: string;
   readonly s3: S3Credentials;
+  /** By which the scripts inside know this process. */
+  readonly secret: string;
   /** Answers of this process to the scripts inside. */
   readonly table: Answer;
   readonly sink: Answer;
@@ -167,6 +169,7 @@ function router(world: World, around: Surroundings): WorkerOptions {
   }
   return {
     ...inside(ROUTER, SCRIPTS.router),
+    bindings: { [SECRET_BINDING]: around.secret },
     serviceBindings: services,
     unsafeDirectSockets: [
       { host: "127.0.0.1", port: 0 },
@@ -175,9 +178,10 @@ function router(world: World, around: Surroundings): WorkerOptions {
   } as unknown as WorkerOptions;
 }
 
-function admin(world: World, s3Credentials: S3Credentials): WorkerOptions {
+function admin(world: World, { s3: s3Credentials, secret }: Surroundings): WorkerOptions {
   return {
     ...inside(ADMIN, SCRIPTS.admin),
+    bindings: { [SECRET_BINDING]: secret },
     kvNamespaces: Object.fromEntries(world.kv.map((id) => [`kv:${id}`, id])),
     r2Buckets: Object.fromEntries(world.r2.map(({ id }) => [`r2:${id}`, { id, s3Credentials }])),
     unsafeDirectSockets: [{ host: "127.0.0.1", port: 0 }],
@@ -211,6 +215,6 @@ export function build(world: World, around: Surroundings): MiniflareOptions {
     unsafeRuntimeEnv: { SLUICEWAY_ROLE: "stage" },
     handleRuntimeStdio: around.output,
     unsafeHandleRuntimeRestart: around.restarted,
-    workers: [router(world, around), admin(world, around.s3), tail, analytics, ...versions],
+    workers: [router(world, around), admin(world, around), tail, analytics, ...versions],
   } as unknown as MiniflareOptions;
 }

@@ -17,8 +17,20 @@ function one(name: string): Script {
 const several = (...names: string[]): Script[] => names.map(one);
 
 export const SCRIPTS = {
-  router: several("router.ts", "drain.ts", "edge.ts", "limit.ts", "expression.ts", "match.ts", "pick.ts", "table.ts"),
-  admin: several("admin.ts"),
+  router: several(
+    ...[
+      "router.ts",
+      "drain.ts",
+      "edge.ts",
+      "limit.ts",
+      "expression.ts",
+      "match.ts",
+      "pick.ts",
+      "secret.ts",
+      "table.ts",
+    ],
+  ),
+  admin: several("admin.ts", "secret.ts", "table.ts"),
   tail: several("tail.ts"),
   analytics: several("analytics.ts"),
 } as const;

@@ -1,5 +1,6 @@
 /** The one runtime that serves: applies worlds to it, keeps the last good one serving, survives its crashes. */
 
+import { randomBytes } from "node:crypto";
 import type { Readable } from "node:stream";
 import { Miniflare, Response } from "miniflare";
 import { workerName } from "./bindings.ts";
@@ -7,7 +8,7 @@ import type { Children } from "./children.ts";
 import type { Config } from "./config.ts";
 import type { Front } from "./front.ts";
 import { byPoint } from "./inside/pick.ts";
-import { EMPTY_TABLE, type RouterTable } from "./inside/table.ts";
+import { EMPTY_TABLE, type RouterTable, SECRET_HEADER } from "./inside/table.ts";
 import { log, text } from "./log.ts";
 import { ADMIN, build, fingerprint, ROUTER, type Surroundings } from "./options.ts";
 import { routing } from "./routing.ts";
@@ -42,6 +43,7 @@ export class Stage {
       data: config.data,
       aiUrl: config.aiUrl,
       s3: config.s3,
+      secret: randomBytes(24).toString("base64url"),
       table: () => Response.json(this.#table),
       sink: async (request) => {
         sink.add((await request.json()) as unknown[]);
@@ -64,6 +66,11 @@ export class Stage {
   get adminUrl(): URL {
     if (this.#adminUrl === null) throw new Error("the runtime has not started");
     return this.#adminUrl;
+  }
+
+  /** Headers that the scripts inside ask for before they listen. */
+  get credentials(): readonly [string, string] {
+    return [SECRET_HEADER, this.#around.secret];
   }
 
   start(): Promise<Applied> {
@@ -167,7 +174,11 @@ export class Stage {
 
   async #push(table: RouterTable): Promise<void> {
     const url = await (this.#runtime as Miniflare).unsafeGetDirectURL(ROUTER, "Admin");
-    const answer = await fetch(url, { method: "PUT", body: JSON.stringify(table) });
+    const answer = await fetch(url, {
+      method: "PUT",
+      headers: [[...this.credentials]],
+      body: JSON.stringify(table),
+    });
     if (answer.status !== 204) throw new Error(`the router refused its table: ${answer.status}`);
   }
 

@@ -1,7 +1,9 @@
 /**
- * KV and R2 from outside. Bound to every namespace (`kv:<id>`) and bucket (`r2:<id>`); reached only by the host, which
- * checks the caller first. The key travels encoded in a header, since a URL path would be normalised ("..", "%2F").
+ * KV and R2 from outside. Bound to every namespace (`kv:<id>`) and bucket (`r2:<id>`); answers only to the host,
+ * which checks the caller first. The key travels encoded in a header, since a URL path would be normalised ("..", "%2F").
  */
+
+import { fromHost, refused } from "./secret.ts";
 
 interface Env {
   [binding: string]: KVNamespace & R2Bucket;
@@ -158,6 +160,7 @@ function status(message: string): number {
 
 export default {
   async fetch(request: Request, env: Env): Promise<Response> {
+    if (!fromHost(request, env)) return refused();
     const url = new URL(request.url);
     const [, kind, id = ""] = url.pathname.split("/");
     const target = env[`${kind}:${decodeURIComponent(id)}`];

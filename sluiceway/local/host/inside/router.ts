@@ -6,6 +6,7 @@ import { edgeProperties, edgeRequest } from "./edge.ts";
 import { Limiter, limitResponse } from "./limit.ts";
 import { resolve, type Target } from "./match.ts";
 import { pick } from "./pick.ts";
+import { fromHost, refused } from "./secret.ts";
 import { CLIENT_IP_HEADER, type RouterTable, versionBinding } from "./table.ts";
 
 interface Env {
@@ -109,9 +110,10 @@ export class Service extends WorkerEntrypoint<Env, { script: string; entrypoint?
   }
 }
 
-/** On a socket of its own, so that no client of a Worker can reach it. */
+/** On a socket of its own, so that no client of a Worker can reach it; and for the host alone. */
 export class Admin extends WorkerEntrypoint<Env> {
   override async fetch(request: Request): Promise<Response> {
+    if (!fromHost(request, this.env)) return refused();
     current = (await request.json()) as RouterTable;
     return new Response(null, { status: 204 });
   }

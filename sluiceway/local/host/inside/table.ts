@@ -62,6 +62,10 @@ export const EMPTY_TABLE: RouterTable = {
 /** The header by which the front tells the router who the client is; a client's own is dropped by the front. */
 export const CLIENT_IP_HEADER = "x-sluiceway-local-client-ip";
 
+/** By which the scripts inside know the host: the header in which it shows its secret, the binding in which they have it. */
+export const SECRET_HEADER = "x-sluiceway-inside";
+export const SECRET_BINDING = "INSIDE_SECRET";
+
 /** Name of the router's service binding for one version's entry point. */
 export function versionBinding(versionId: string, entrypoint?: string): string {
   return entrypoint === undefined ? `v:${versionId}` : `v:${versionId}#${entrypoint}`;
