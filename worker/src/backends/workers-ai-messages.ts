@@ -27,7 +27,7 @@ function textOf(part: ContentPart, path: string): string {
 }
 
 function withTextArguments(call: unknown): unknown {
-  const wanted = (call as { function?: { arguments?: unknown } } | null)?.function;
-  if (wanted === undefined || typeof wanted.arguments === "string") return call;
+  const wanted = (call as { function?: { arguments?: unknown } | null } | null)?.function;
+  if (typeof wanted !== "object" || wanted === null || typeof wanted.arguments === "string") return call;
   return { ...(call as object), function: { ...wanted, arguments: JSON.stringify(wanted.arguments ?? {}) } };
 }

@@ -76,6 +76,15 @@ describe("Workers AI backend", () => {
     });
   });
 
+  it.each([null, "x", [], { function: null }, { function: "f" }, {}])(
+    "passes a tool call like %j on for Workers AI to judge",
+    async (odd) => {
+      const { ai, backend: workersAi } = backend(() => Response.json({ response: "ok" }));
+      await workersAi.complete(call({ messages: [{ role: "assistant", content: null, tool_calls: [odd] }] }));
+      expect(ai.lastRun.inputs.messages).toEqual([{ role: "assistant", content: "", tool_calls: [odd] }]);
+    },
+  );
+
   it("gw_10 sends only strings as content, and tool arguments as text", async () => {
     const { ai, backend: workersAi } = backend(() => Response.json({ response: "ok" }));
     const toolCall = { id: "c1", type: "function", function: { name: "f", arguments: { a: 1 } } };

@@ -17,6 +17,17 @@ describe("readParameters", () => {
     expect(read(body)).toEqual({ temperature: 0.5, seed: 1 });
   });
 
+  it.each(["constructor", "toString", "hasOwnProperty", "__proto__"])(
+    "takes a field called %s for any other",
+    (name) => {
+      const body = JSON.parse(`{"${name}": {"temperature": 99, "max_tokens": 99999}}`);
+      const parameters = read(body);
+      expect(Object.keys(parameters)).toEqual([name]);
+      expect(parameters.temperature).toBeUndefined();
+      expect(effective(null, parameters).max_tokens).toBe(DEFAULT_MAX_TOKENS);
+    },
+  );
+
   it("takes null for absent", () => {
     expect(read({ temperature: null, max_tokens: null, max_completion_tokens: null })).toEqual({});
   });

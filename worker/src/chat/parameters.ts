@@ -4,18 +4,24 @@ import type { JsonObject } from "./json-body.ts";
 /** Asked for when neither the client nor the model version says: Workers AI would stop at 256. */
 export const DEFAULT_MAX_TOKENS = 2_048;
 
+interface Range {
+  readonly min: number;
+  readonly max: number;
+  readonly whole?: boolean;
+}
+
 /** Numbers that a client may set: least, most, and whether whole. */
-const RANGES: Record<string, { min: number; max: number; whole?: boolean }> = {
-  temperature: { min: 0, max: 2 },
-  top_p: { min: 0, max: 1 },
-  top_k: { min: 1, max: 1_000, whole: true },
-  frequency_penalty: { min: -2, max: 2 },
-  presence_penalty: { min: -2, max: 2 },
-  repetition_penalty: { min: 0, max: 2 },
-  seed: { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, whole: true },
-  n: { min: 1, max: 8, whole: true },
-  top_logprobs: { min: 0, max: 20, whole: true },
-};
+const RANGES = new Map<string, Range>([
+  ["temperature", { min: 0, max: 2 }],
+  ["top_p", { min: 0, max: 1 }],
+  ["top_k", { min: 1, max: 1_000, whole: true }],
+  ["frequency_penalty", { min: -2, max: 2 }],
+  ["presence_penalty", { min: -2, max: 2 }],
+  ["repetition_penalty", { min: 0, max: 2 }],
+  ["seed", { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, whole: true }],
+  ["n", { min: 1, max: 8, whole: true }],
+  ["top_logprobs", { min: 0, max: 20, whole: true }],
+]);
 
 /** Fields of the body that are about the request and not about the answer. */
 const NOT_PARAMETERS = new Set(["model", "messages", "user", "stream", "stream_options", "max_completion_tokens"]);
@@ -25,13 +31,15 @@ const NOT_PARAMETERS = new Set(["model", "messages", "user", "stream", "stream_o
  * `max_tokens`. Unknown fields stay; a backend takes those that it knows. Throws a 400 that names the field.
  */
 export function readParameters(body: JsonObject, maxTokens: number): JsonObject {
-  const parameters: JsonObject = {};
+  const kept: [string, unknown][] = [];
   for (const [name, value] of Object.entries(body)) {
     if (value === null || value === undefined || NOT_PARAMETERS.has(name)) continue;
-    const range = RANGES[name];
+    const range = RANGES.get(name);
     if (range !== undefined) checkNumber(name, value, range);
-    parameters[name] = value;
+    kept.push([name, value]);
   }
+  // Not by assignment: a field called `__proto__` would put unchecked values behind the checked ones.
+  const parameters: JsonObject = Object.fromEntries(kept);
   const capRange = { min: 1, max: maxTokens, whole: true };
   for (const name of ["max_tokens", "max_completion_tokens"]) {
     const cap = body[name] ?? undefined;
@@ -42,7 +50,7 @@ export function readParameters(body: JsonObject, maxTokens: number): JsonObject 
   return parameters;
 }
 
-function checkNumber(name: string, value: unknown, range: { min: number; max: number; whole?: boolean }): void {
+function checkNumber(name: string, value: unknown, range: Range): void {
   const whole = range.whole === true;
   const fits = typeof value === "number" && value >= range.min && value <= range.max;
   if (fits && (!whole || Number.isInteger(value))) return;

@@ -24,9 +24,14 @@ describe("GET /v1/models/{name}/artifacts/{version}/{file}", () => {
     expect(await sha256Hex(got)).toBe(await sha256Hex(BYTES));
   });
 
-  it("answers 304 to who has it", async () => {
-    const response = await new Stage().ask({ path: PATH, headers: { "if-none-match": `"${SHA256}"` } });
+  it.each([`"${SHA256}"`, `W/"${SHA256}"`, `"other", "${SHA256}"`, "*"])("answers 304 to who has %s", async (tags) => {
+    const response = await new Stage().ask({ path: PATH, headers: { "if-none-match": tags } });
     expect([response.status, await response.text()]).toEqual([304, ""]);
+  });
+
+  it.each([`"other"`, SHA256, ""])("answers whole to who has %j", async (tags) => {
+    const response = await new Stage().ask({ path: PATH, headers: { "if-none-match": tags } });
+    expect([response.status, (await response.arrayBuffer()).byteLength]).toEqual([200, BYTES.length]);
   });
 
   it.each([

@@ -12,13 +12,18 @@ export async function getArtifact(c: GatewayContext): Promise<Response> {
   if (file === undefined) throw notFound("This model version has no such artifact.");
   const etag = `"${file.sha256}"`;
   const headers = { etag, "cache-control": "private, max-age=31536000, immutable" };
-  if (c.req.header("if-none-match") === etag) return new Response(null, { status: 304, headers });
+  if (isNamed(etag, c.req.header("if-none-match") ?? "")) return new Response(null, { status: 304, headers });
   const object = await c.env.MODELS.get(file.key);
   if (object === null) throw notFound("The artifact is declared but has not been uploaded.");
   c.var.record.bytesOut = object.size;
   return new Response(object.body, {
     headers: { ...headers, "content-type": "application/octet-stream", "x-content-type-options": "nosniff" },
   });
+}
+
+/** Whether `If-None-Match` names the tag: among others, by `*`, or weakened, as the edge does when it compresses. */
+function isNamed(etag: string, header: string): boolean {
+  return header.split(",").some((one) => ["*", etag, `W/${etag}`].includes(one.trim()));
 }
 
 function notFound(message: string): ApiError {
