@@ -4,5 +4,5 @@ set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/.sluiceway/bin:$PATH"
 export PATH
-.venv/bin/pytest -n auto --dist worksteal "$@"
+.venv/bin/pytest -n auto --dist loadgroup "$@"
 node node_modules/vitest/vitest.mjs run

