@@ -73,7 +73,3 @@ def lifecycle_in_upload() -> ApiError:
         "Version upload failed. You attempted to upload a version of a Worker that includes a Durable Object"
         ' migration, but migrations must be fully applied by running "wrangler deploy".',
     )
-
-
-def zone_not_found() -> ApiError:
-    return ApiError(404, 7003, "Could not route to /zones, perhaps your object identifier is invalid?")

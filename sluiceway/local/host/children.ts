@@ -21,7 +21,7 @@ interface Recorded {
 }
 
 /** Undefined when there is no such process. */
-export function processStart(pid: number): string | undefined {
+function processStart(pid: number): string | undefined {
   try {
     if (process.platform === "linux") {
       const stat = readFileSync(`/proc/${pid}/stat`, "utf8");

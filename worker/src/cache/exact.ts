@@ -68,7 +68,7 @@ export class ExactCache {
 }
 
 /** Whole answers in words only: not cut by the cap, not calling tools, not empty. */
-export function isKeepable(answer: Answer): boolean {
+function isKeepable(answer: Answer): boolean {
   return (
     answer.choices.length > 0 &&
     answer.choices.every(

@@ -34,11 +34,11 @@ function wildcard(pattern: string, text: string): boolean {
 }
 
 /** `path` holds the query string too: a pattern without a trailing `*` does not match a URL with a query. */
-export function routeMatches(route: Route, hostname: string, path: string): boolean {
+function routeMatches(route: Route, hostname: string, path: string): boolean {
   return wildcard(route.host, hostname) && wildcard(route.path, path);
 }
 
-export function isLoopback(hostname: string): boolean {
+function isLoopback(hostname: string): boolean {
   return /^127\.|^localhost$|\.localhost$|^\[?::1\]?$|^0\.0\.0\.0$/.test(hostname);
 }
 
