@@ -127,12 +127,16 @@ def venv_step(progress: Progress) -> None:
         )
         run([*pip, "--no-build-isolation", "--no-deps", "-e", "."], "this package can't be installed")
     with progress.step("compiling Python packages", expected=15):
-        # Where PYTHONDONTWRITEBYTECODE is set, every command would compile the Cloudflare SDK again: 10 seconds.
-        compileall = [str(PYTHON), "-m", "compileall", "-q", "-j", "0", "-x", r"/tests?/"]
-        # Packages ship templates that are no Python: what can't be compiled is no fault of this set-up.
-        folders = [str(VENV / "lib"), str(ROOT / "sluiceway"), str(ROOT / "infra")]
-        subprocess.run([*compileall, *folders], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        compile_packages()
     stamp.write_text(wanted)
+
+
+def compile_packages() -> None:
+    """Where PYTHONDONTWRITEBYTECODE is set, every command would compile the Cloudflare SDK again: 10 seconds."""
+    folders = [str(VENV / "lib"), str(ROOT / "sluiceway"), str(ROOT / "infra")]
+    command = [str(PYTHON), "-m", "compileall", "-q", "-j", "0", "-x", r"/tests?/", *folders]
+    # Packages ship templates that are no Python: what can't be compiled is no fault of this set-up.
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
 def npm_step(progress: Progress) -> None:
