@@ -7,8 +7,9 @@ import secrets
 from dataclasses import dataclass
 
 from sluiceway import catalog, settings
+from sluiceway.domain.stage import LOCAL
 from sluiceway.engine.resolve import Engine, resolve
-from sluiceway.engine.shell_env import LOCAL, stage_env
+from sluiceway.engine.shell_env import stage_env
 from sluiceway.engine.shims import node_of, write_shims
 from sluiceway.errors import UserError
 from sluiceway.local import lifecycle

@@ -23,8 +23,8 @@ from sluiceway.cli.context import (
 )  # fmt: skip
 from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text, say
 from sluiceway.cli.watch import Watch, count_line
+from sluiceway.domain.stage import LOCAL
 from sluiceway.engine.automation import Result, StackOutput, StageStack
-from sluiceway.engine.shell_env import LOCAL
 from sluiceway.errors import UserError
 from sluiceway.progress import Progress
 

@@ -16,12 +16,12 @@ from typing import Any
 from pulumi.automation import CommandError, CommandResult, LocalWorkspace, Stack, UpResult
 from pulumi.automation._stack import StackInitMode
 
+from sluiceway.domain.stage import LOCAL
 from sluiceway.engine.automation_command import EngineCommand, said_by
 from sluiceway.engine.automation_errors import failure, holders, is_locked, locked
 from sluiceway.engine.automation_events import Collector, Message, OnEvent
 from sluiceway.engine.automation_passphrase import check_passphrase
 from sluiceway.engine.resolve import Engine
-from sluiceway.engine.shell_env import LOCAL
 from sluiceway.workspace import Workspace
 
 

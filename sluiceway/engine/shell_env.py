@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
+from sluiceway.domain.stage import LOCAL
 from sluiceway.engine.resolve import Engine
 from sluiceway.engine.shims import standin_folder
 from sluiceway.errors import UserError
 from sluiceway.workspace import Workspace
 
-LOCAL: Final = "local"
 LOCAL_PASSPHRASE: Final = "sluiceway-local"
 """Published on purpose: the local stage listens on loopback only, and its salt is committed."""
 

