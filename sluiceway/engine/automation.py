@@ -22,6 +22,7 @@ from sluiceway.engine.automation_errors import failure, holders, is_locked, lock
 from sluiceway.engine.automation_events import Collector, Message, OnEvent
 from sluiceway.engine.automation_passphrase import check_passphrase
 from sluiceway.engine.resolve import Engine
+from sluiceway.errors import SluicewayError
 from sluiceway.workspace import Workspace
 
 
@@ -96,7 +97,12 @@ class StageStack:
         self.check_passphrase()
         if self.exists():
             return False
-        self.run("stack", "init", self.stage, "--no-select")
+        try:
+            self.run("stack", "init", self.stage, "--no-select")
+        except SluicewayError:
+            if not self.exists():  # else another `up` made it in between
+                raise
+            return False
         return True
 
     def preview(self) -> Result:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import threading
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import IO
 
@@ -22,6 +22,9 @@ class EngineCommand(PulumiCommand):
 
     The engine gets a process group of its own: a terminal's Ctrl-C then reaches this process alone, which
     passes on exactly one (a second one means "die now" to the engine) and waits for the update to wind up.
+
+    It writes to files, not to pipes: when this process is killed, an engine that writes to a pipe without a
+    reader dies in the middle of a step, and what it was creating is in no state and can't be created again.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -37,21 +40,21 @@ class EngineCommand(PulumiCommand):
         on_error: OnOutput | None = None,
         stdin: bytes | None = None,
     ) -> CommandResult:
-        """Runs ``pulumi ARGS``; raises the SDK's CommandError when it fails. ``stdin`` is sent as it is."""
+        """Runs ``pulumi ARGS``; raises the SDK's CommandError when it fails. ``stdin`` is sent as it is.
+
+        ``on_output`` and ``on_error`` get their lines when the command has ended."""
         env = {**os.environ, **additional_env, "PULUMI_AUTOMATION_API": "true"}
-        child = subprocess.Popen(
-            [self.command, "--non-interactive", *args], cwd=cwd, env=env, process_group=0,
-            stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        assert child.stdout and child.stderr
-        out, err = _Reader(child.stdout, on_output), _Reader(child.stderr, on_error)
-        if stdin is not None and child.stdin:
-            with suppress(BrokenPipeError):
-                child.stdin.write(stdin)
-                child.stdin.close()
-        code = _wait(child)
-        result = CommandResult(stdout=out.text(), stderr=err.text(), code=code)
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            child = subprocess.Popen(
+                [self.command, "--non-interactive", *args], cwd=cwd, env=env, process_group=0,
+                stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL, stdout=out, stderr=err,
+            )  # fmt: skip
+            if stdin is not None and child.stdin:
+                with suppress(BrokenPipeError):
+                    child.stdin.write(stdin)
+                    child.stdin.close()
+            code = _wait(child)
+            result = CommandResult(stdout=_text(out, on_output), stderr=_text(err, on_error), code=code)
         if code != 0:
             error = create_command_error(result)
             error.said = f"{result.stderr}\n{result.stdout}"  # type: ignore[attr-defined]
@@ -64,25 +67,14 @@ def said_by(error: CommandError) -> str:
     return str(getattr(error, "said", error))
 
 
-class _Reader:
-    """Collects a stream of UTF-8 lines in a thread, and hands each to ``each`` as it comes."""
-
-    def __init__(self, stream: IO[bytes], each: Callable[[str], object] | None) -> None:
-        self._lines: list[str] = []
-        self._thread = threading.Thread(target=self._read, args=(stream, each), daemon=True)
-        self._thread.start()
-
-    def _read(self, stream: IO[bytes], each: Callable[[str], object] | None) -> None:
-        with stream:
-            for raw in stream:
-                line = raw.decode("utf-8", "replace").rstrip("\r\n")
-                self._lines.append(line)
-                if each:
-                    each(line)
-
-    def text(self) -> str:
-        self._thread.join(timeout=10)  # a plugin that outlives the engine may hold the pipe open
-        return "\n".join(self._lines)
+def _text(file: IO[bytes], each: OnOutput | None) -> str:
+    """What the engine wrote to ``file``, with plain line ends."""
+    file.seek(0)
+    lines = [raw.decode("utf-8", "replace").rstrip("\r\n") for raw in file]
+    if each:
+        for line in lines:
+            each(line)
+    return "\n".join(lines)
 
 
 def _wait(child: subprocess.Popen[bytes]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -105,3 +106,30 @@ def test_after_kill_9_of_the_engine_nothing_of_it_runs_on_and_the_next_update_wo
     child.communicate(timeout=30)
     wait_for_none(project)
     after(project)
+
+
+TALKING = """\
+import pathlib, time, pulumi
+pulumi.ComponentResource("test:index:Thing", "a")
+pathlib.Path("started").touch()
+while not pathlib.Path("go").exists():
+    time.sleep(0.05)
+for number in range(50):
+    pulumi.log.info(f"line {number} that nobody reads")
+    pulumi.ComponentResource("test:index:Thing", f"b{number}")
+pulumi.export("fine", True)
+"""
+
+
+def test_after_kill_9_of_an_update_of_ours_its_engine_still_writes_down_all_that_it_made(project: Project) -> None:
+    """An engine that dies of its broken pipe forgets what it is creating: the next update finds it in the way."""
+    project.program(TALKING)
+    child = begin(project, [sys.executable, "-c", UP, str(project.workspace.root)])
+    child.kill()
+    child.communicate(timeout=30)
+    (project.workspace.root / "infra" / "go").touch()
+    wait_for_none(project)
+    assert project.stack().outputs()["fine"].value is True
+    resources = json.loads(project.stack().run("stack", "export", "-s", "local").stdout)["deployment"]["resources"]
+    names = {one["urn"].rpartition("::")[2] for one in resources}
+    assert {"a", "b0", "b49"} <= names

@@ -51,6 +51,15 @@ def test_a_stage_goes_through_its_whole_life(project: Project) -> None:
     assert stack.destroy().changes == {"delete": 3}
 
 
+def test_of_two_that_make_the_stack_at_once_neither_fails(project: Project) -> None:
+    first, second = project.stack(), project.stack()
+    looked = second.exists
+    answers = iter([False])  # what the second saw before the first was done
+    second.exists = lambda: next(answers, None) is None and looked()  # type: ignore[method-assign]
+    assert first.ensure()
+    assert not second.ensure()
+
+
 def test_modules_are_run_again_for_the_update_after_its_preview(project: Project) -> None:
     (project.workspace.root / "infra" / "parts.py").write_text(
         "import pulumi\npulumi.ComponentResource('test:index:Part', 'part')\n", encoding="utf-8"
