@@ -77,7 +77,7 @@ def parse(mapping: Mapping[str, object], source: str, *, stage: str) -> Settings
     mapping and are never looked at. UserError, beginning with ``source``, for the first fault.
     """
     stated = _own(mapping, source, strict=False)
-    secrets = {name.lower() for name in _secret_names(stated)}
+    secrets = _secret_keys(stated, source)
     stated = {key: value for key, value in stated.items() if key not in secrets}
     return _checked(stated, stage, source, lambda path: _shown(source, path))
 
@@ -124,14 +124,24 @@ def _defaults(workspace: Workspace) -> dict[str, Any]:
     return found
 
 
-def _secret_names(stated: Mapping[str, Any]) -> list[str]:
+def _secret_keys(stated: Mapping[str, Any], source: str) -> set[str]:
+    """Where the values of secrets stand: their names in small letters, none of which may be a setting's."""
     names = _from_text("secrets", stated.get("secrets"))
     stated_names = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
-    return stated_names or [checks.GATEWAY_KEY]
+    keys = {name.lower(): name for name in stated_names or [checks.GATEWAY_KEY]}
+    for key in keys:
+        if key in _KEYS:
+            raise UserError(
+                "a secret has the name of a setting",
+                path=_shown(source, "secrets"),
+                got=keys[key],
+                hint=f"its value would take the place of {_PREFIX}{key}: give it another name, like {keys[key]}_KEY",
+            )
+    return set(keys)
 
 
 def _without_secrets(stated: dict[str, Any], source: str) -> dict[str, Any]:
-    secrets = {name.lower() for name in _secret_names(stated)}
+    secrets = _secret_keys(stated, source)
     kept: dict[str, Any] = {}
     for key, value in stated.items():
         sealed = isinstance(value, dict) and set(value) == {"secure"}

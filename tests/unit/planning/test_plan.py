@@ -129,6 +129,15 @@ def test_bindings_are_complete_sorted_and_refer_to_what_does_not_exist_yet() -> 
     }
 
 
+def test_a_secret_can_have_the_name_of_no_binding() -> None:
+    found = planned()
+    for name in {binding.name for binding in found.bindings} - set(found.secrets):
+        with pytest.raises(
+            UserError, match=r"the Worker has a binding of this name|a secret has the name of a setting"
+        ):
+            planned(secrets=["API_KEY", name])
+
+
 def test_tf_06_a_jurisdiction_is_carried_into_the_binding() -> None:
     found = planned(bucket={"jurisdiction": "EU", "location": "WEUR"})
     (models,) = (binding for binding in found.bindings if binding.name == "MODELS")
@@ -177,8 +186,8 @@ def test_a_zone_rule_covers_this_stages_hosts_and_no_other() -> None:
             "take the key out to serve what Pulumi.yaml says, or give a split to one of: chat, intent",
         ),
         (
-            {"secrets": ["API_KEY", "CACHE"]},
-            "here: config.sluiceway:secrets: the Worker has a binding of this name, got 'CACHE'",
+            {"secrets": ["API_KEY", "METRICS"]},
+            "here: config.sluiceway:secrets: the Worker has a binding of this name, got 'METRICS'",
             "give the secret another name; taken are AI, CACHE, EVENTS, METRICS, MODELS, RATE_LIMIT, ROLLOUTS, VERSION",
         ),
     ],

@@ -154,6 +154,11 @@ WRONG_VALUES: list[tuple[list[str], str, str]] = [
         "write it as the Worker reads it in env, like UPSTREAM_KEY",
     ),
     (
+        ["sluiceway:secrets: [API_KEY, ROUTES]", "sluiceway:routes: {secure: v1}"],
+        f"{AT}secrets: a secret has the name of a setting, got 'ROUTES'",
+        "its value would take the place of sluiceway:routes: give it another name, like ROUTES_KEY",
+    ),
+    (
         ["sluiceway:secrets: [OTHER]"],
         f"{AT}secrets: API_KEY is missing, got ['OTHER']",
         "the gateway's own key is always among the secrets",

@@ -95,6 +95,12 @@ def test_a_secret_in_clear_text_is_refused_without_showing_it(stack: Stack) -> N
     assert "canary" not in caught.value.render()
 
 
+def test_a_secret_never_takes_the_place_of_a_setting() -> None:
+    mapping = {**as_the_engine_gives_it("dev"), "sluiceway:secrets": '["API_KEY", "ROUTES"]'}
+    with pytest.raises(UserError, match="a secret has the name of a setting, got 'ROUTES'"):
+        settings.parse(mapping, "here", stage="dev")
+
+
 def test_a_setting_that_is_no_secret_must_be_readable(stack: Stack) -> None:
     with pytest.raises(UserError) as caught:
         settings.load(stack("sluiceway:crons: {secure: v1:abc}"), "dev")
