@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from sluiceway.domain.stage import LOCAL
+from sluiceway.engine.provider.consent import CONSENT
 from sluiceway.engine.resolve import Engine
 from sluiceway.engine.shims import standin_folder
 from sluiceway.errors import UserError
@@ -16,8 +17,6 @@ from sluiceway.workspace import Workspace
 
 LOCAL_PASSPHRASE: Final = "sluiceway-local"
 """Published on purpose: the local stage listens on loopback only, and its salt is committed."""
-
-STANDIN: Final = "SLUICEWAY_STANDIN_PROVIDER"
 
 
 class LocalRuntime(Protocol):
@@ -45,7 +44,7 @@ def stage_env(
     env = os.environ if env is None else env
     if stage == LOCAL:
         return _common(workspace, env, standin=False) | _local(workspace, runtime)
-    return _common(workspace, env, standin=env.get(STANDIN) == "1")
+    return _common(workspace, env, standin=env.get(CONSENT) == "1")
 
 
 def _common(workspace: Workspace, env: Mapping[str, str], *, standin: bool) -> dict[str, str]:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 
 from sluiceway.engine.provider.configuration import CLOUDFLARE, need_token, setting
+from sluiceway.engine.provider.consent import CONSENT
 from sluiceway.engine.provider.generic import TableProvider
 from sluiceway.engine.provider.rows import ROWS
 from sluiceway.engine.provider.serve import serve
@@ -16,8 +17,6 @@ from sluiceway.errors import UserError
 
 VERSION = "6.23.1"
 """The SDK (pulumi_cloudflare) whose resources this plugin serves."""
-
-CONSENT = "SLUICEWAY_STANDIN_PROVIDER"
 
 
 def connect(config: Props, environ: Mapping[str, str]) -> Client | None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-ACCOUNT_ID = "10ca1000000000000000000000000000"
+from sluiceway.local.runtime_file import ACCOUNT_ID, SUBDOMAIN
+
 AUTHOR = "local@sluiceway.test"
 
 
@@ -36,7 +37,7 @@ class ApiConfig:
     front_url: str = ""
     account_id: str = ACCOUNT_ID
     account_name: str = "Local stage"
-    subdomain: str = "local"
+    subdomain: str = SUBDOMAIN
     zones: tuple[str, ...] = ("sluiceway.test",)
     now: Callable[[], datetime] = utc_now
     new_id: Callable[[], uuid.UUID] = uuid.uuid4

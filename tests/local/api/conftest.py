@@ -18,8 +18,9 @@ import pytest
 from starlette.applications import Starlette
 
 from sluiceway.local.api.app import ApiConfig, Control, routes
-from sluiceway.local.api.config import ACCOUNT_ID, zone_id
+from sluiceway.local.api.config import zone_id
 from sluiceway.local.api.host_client import HostClient
+from sluiceway.local.runtime_file import ACCOUNT_ID
 from sluiceway.local.store import Json, Store
 from tests.local.api.fake_host import FakeHost
 
