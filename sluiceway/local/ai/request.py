@@ -196,7 +196,7 @@ def read_json(body: bytes, limit: int) -> dict[str, Any]:
         raise AiError(3006)
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise bad_input("the body is not JSON") from None
     if not isinstance(found, dict):
         raise _mismatch("/", found, "object")

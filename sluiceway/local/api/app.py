@@ -40,7 +40,7 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 def routes(control: Control) -> list[BaseRoute]:
     """Routes under ``/client/v4``, the last of which answers every other path there (404, code 7003)."""
     found: list[BaseRoute] = [route for table in _TABLES for route in build(table, control)]
-    found.append(Route("/client/v4/{path:path}", _unknown, methods=list(_METHODS)))
+    found.append(Route("/client/v4/{path:rest}", _unknown, methods=list(_METHODS)))
     return auth.guarded(found, control.config.token, control.config.account_id)
 
 

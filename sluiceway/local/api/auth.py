@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from sluiceway.local.api import envelope, errors
 
-_ACCOUNT = re.compile(r"^/client/v4/accounts/([^/]+)")
+_ACCOUNT = re.compile(r"^/(?:client/v4/accounts|_local/gateway/v1)/([^/]+)")
 
 
 def refuse(request: Request, token: str, account_id: str) -> Response | None:

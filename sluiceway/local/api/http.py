@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
+from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,6 +21,26 @@ from sluiceway.local.store import Doc, Json, Records
 _log = logging.getLogger("sluiceway.local.api")
 
 ACCOUNT = "/accounts/{account}"
+
+
+class _Rest(PathConvertor):
+    """The rest of a path with its line ends, at which Starlette's own convertor stops: a key may hold any character."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("rest", _Rest())
+
+
+def parsed(text: bytes | str) -> Json:
+    """JSON whose strings are text; a ValueError for half a surrogate pair, which nothing could write, and for depth."""
+    try:
+        value = json.loads(text)
+        if (b"\\u" if isinstance(text, bytes) else "\\u") in text:  # type: ignore[operator]
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+    return value
 
 
 @dataclass(frozen=True)
@@ -58,7 +79,7 @@ class Call:
 
     async def json(self) -> Json:
         try:
-            return json.loads(await self.request.body())
+            return parsed(await self.request.body())
         except ValueError as error:
             raise errors.malformed() from error
 

@@ -189,11 +189,13 @@ def test_callers_without_the_token_and_of_another_account_are_refused(served: Se
     assert served.client.post(url, json={"prompt": "x"}, headers={"authorization": "Bearer no"}).status_code == 401
     other = url.replace(served.stage.account_id, "f" * 32)
     assert served.client.post(other, json={"prompt": "x"}).status_code == 403
+    gateway = f"{served.url}/_local/gateway/v1/{'f' * 32}/default/workers-ai/{GLM}"
+    assert served.client.post(gateway, json={"prompt": "x"}).status_code == 403
     assert served.client.post(f"{served.url}/_local/ai/guess", json={}).status_code == 404
     assert served.client.post(f"{served.url}/_local/sink/guess", json={}).status_code == 404
 
 
-@pytest.mark.parametrize("body", [b"", b"[1]", b"{", b'{"a": 1}'])
+@pytest.mark.parametrize("body", [b"", b"[1]", b"{", b'{"a": 1}', b"[" * 100_000])
 def test_a_body_that_is_no_request_is_refused_and_not_a_crash(served: Served, body: bytes) -> None:
     response = served.client.post(f"{served.ai}/run/{GLM}", content=body)
     assert response.status_code == 400

@@ -35,7 +35,17 @@ def test_a_title_is_taken_once(api: Api, namespace: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["plain", "rollouts%2Fchat", "%E6%A7%93%E6%A1%BF%20%F0%9F%98%80", "a%3Fb%23c", "%2Flead"]
+    "key",
+    [
+        "plain",
+        "rollouts%2Fchat",
+        "%E6%A7%93%E6%A1%BF%20%F0%9F%98%80",
+        "a%3Fb%23c",
+        "%2Flead",
+        "a%0D%0Ab",
+        "%0A",
+        "a%00b",
+    ],
 )
 def test_a_value_is_written_raw_and_as_a_form(api: Api, namespace: str, key: str) -> None:
     api.ok("PUT", f"{namespace}/values/{key}", content=b"\x00raw\xff")
@@ -58,6 +68,8 @@ def test_a_value_is_written_raw_and_as_a_form(api: Api, namespace: str, key: str
         ("values/k?expiration_ttl=59", b"", 400),
         ("values/k?expiration_ttl=x", b"", 400),
         ("values/k?expiration=1", b"", 400),
+        ("values/k?expiration_ttl=" + "9" * 400, b"", 400),
+        ("values/k?expiration=" + "9" * 4500, b"", 400),
         ("values/k", b"x" * (25 * 1024 * 1024 + 1), 413),
     ],
 )
@@ -69,8 +81,40 @@ def test_kv_limits(api: Api, namespace: str, path: str, content: bytes, status: 
 def test_metadata_has_a_limit_of_its_own(api: Api, namespace: str) -> None:
     form = {"value": (None, b"v"), "metadata": (None, json.dumps("x" * 1023).encode())}
     assert api.refused("PUT", f"{namespace}/values/k", files=form)[0] == 413
-    form["metadata"] = (None, b"{")
-    assert api.refused("PUT", f"{namespace}/values/k", files=form)[0] == 400
+    for odd in (b"{", b'"\\ud800"', b"[" * 50_000):
+        form["metadata"] = (None, odd)
+        assert api.refused("PUT", f"{namespace}/values/k", files=form)[0] == 400
+    files = {"value": ("v", b"v"), "metadata": ("m", b"\xff\xfe")}
+    assert api.refused("PUT", f"{namespace}/values/k", files=files)[0] == 400
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'[{"key": "\\ud800", "value": "x"}]',
+        b'[{"key": "k", "value": "\\ud800"}]',
+        b'[{"key": "k", "value": "x", "metadata": "\\ud800"}]',
+        '[{"key": "k", "value": "é", "base64": true}]'.encode(),
+        b'[{"key": "k", "value": "x", "expiration_ttl": 1e999}]',
+        b"[" * 100_000,
+        b"\xff",
+    ],
+)
+def test_odd_pairs_in_bulk_are_refused_and_write_nothing(api: Api, namespace: str, content: bytes) -> None:
+    assert api.refused("PUT", f"{namespace}/bulk", content=content)[0] == 400
+    assert api.host.kv == {}
+
+
+def test_a_value_that_is_not_json_can_not_be_read_as_json(api: Api, namespace: str) -> None:
+    api.ok("PUT", f"{namespace}/values/k", content=b"not json")
+    assert api.refused("POST", f"{namespace}/bulk/get", {"keys": ["k"], "type": "json"})[0] == 400
+
+
+@pytest.mark.parametrize("key", ["%2E", "%2E%2E", "k" * 1025])
+def test_an_object_needs_a_key_that_a_url_can_hold(api: Api, key: str) -> None:
+    api.ok("POST", R2, {"name": "models"})
+    for method in ("PUT", "GET", "DELETE"):
+        assert api.refused(method, f"{R2}/models/objects/{key}")[0] == 400
 
 
 def test_keys_are_written_read_and_deleted_in_bulk(api: Api, namespace: str) -> None:

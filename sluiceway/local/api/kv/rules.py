@@ -13,6 +13,7 @@ MAX_KEY_BYTES = 512
 MAX_VALUE_BYTES = 25 * 1024 * 1024
 MAX_METADATA_BYTES = 1024
 MIN_TTL_SECONDS = 60
+MAX_SECONDS = 2**53 - 1
 MAX_BULK = 10_000
 MAX_BULK_GET = 100
 MAX_BULK_BYTES = 100 * 1024 * 1024
@@ -77,6 +78,9 @@ def expiry(verb: str, given: Mapping[str, Json], now: datetime) -> dict[str, int
 
 def _whole(verb: str, name: str, value: Json) -> int:
     try:
-        return int(value)
-    except (TypeError, ValueError) as error:
-        raise ApiError(400, 10033, f"{verb}: 'Invalid {name} of {value}. Please specify an integer.'") from error
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        number = -1
+    if not 0 <= number <= MAX_SECONDS:
+        raise ApiError(400, 10033, f"{verb}: 'Invalid {name} of {str(value)[:40]}. Please specify an integer.'")
+    return number

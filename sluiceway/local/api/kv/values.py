@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import json
 from urllib.parse import unquote
 
@@ -12,7 +11,7 @@ from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from sluiceway.local.api import envelope, errors
-from sluiceway.local.api.http import Call, Table
+from sluiceway.local.api.http import Call, Table, parsed
 from sluiceway.local.api.kv import rules
 from sluiceway.local.api.kv.namespaces import BASE, require
 from sluiceway.local.store import Doc, Json
@@ -117,11 +116,18 @@ async def bulk_get(call: Call) -> Response:
     for key, stored in zip(wanted, found, strict=True):
         value: Json = None if stored is None else stored.body.decode("utf-8", "replace")
         if value is not None and body.get("type") == "json":
-            value = json.loads(value)
+            value = _as_json(key, value)
         if body.get("withMetadata"):
             value = None if stored is None else {"value": value, "metadata": _metadata(stored.headers)}
         values[key] = value
     return envelope.ok({"values": values})
+
+
+def _as_json(key: str, value: str) -> Json:
+    try:
+        return parsed(value)
+    except ValueError as error:
+        raise errors.ApiError(400, 10012, f"bulk get: 'the value of {key} is not json'") from error
 
 
 async def _form(call: Call) -> tuple[bytes, Json]:
@@ -130,11 +136,11 @@ async def _form(call: Call) -> tuple[bytes, Json]:
         if value is None:
             raise errors.ApiError(400, 10012, "put: 'the value part is missing'")
         content = await value.read() if isinstance(value, UploadFile) else value.encode()
-        text = (await metadata.read()).decode() if isinstance(metadata, UploadFile) else metadata
+        text = await metadata.read() if isinstance(metadata, UploadFile) else metadata
     if not text:
         return content, None
     try:
-        return content, json.loads(text)
+        return content, parsed(text)
     except ValueError as error:
         raise errors.ApiError(400, 10012, "put: 'metadata must be valid json'") from error
 
@@ -144,7 +150,7 @@ def _pair(call: Call, pair: Json) -> tuple[str, bytes, Json, dict[str, int]]:
         raise errors.ApiError(400, 10012, "bulk write: 'each pair needs a key and a value'")
     try:
         value = base64.b64decode(pair["value"], validate=True) if pair.get("base64") else pair["value"].encode()
-    except binascii.Error as error:
+    except ValueError as error:
         raise errors.ApiError(400, 10012, f"bulk write: 'the value of {pair['key']} is not base64'") from error
     rules.check_key("bulk write", pair["key"])
     rules.check_value("bulk write", value)
@@ -169,10 +175,10 @@ def _metadata(headers: Json) -> Json:
 
 
 ROUTES: Table = (
-    ("PUT", f"{_NAMESPACE}/values/{{key:path}}", put),
-    ("GET", f"{_NAMESPACE}/values/{{key:path}}", get),
-    ("DELETE", f"{_NAMESPACE}/values/{{key:path}}", delete),
-    ("GET", f"{_NAMESPACE}/metadata/{{key:path}}", get_metadata),
+    ("PUT", f"{_NAMESPACE}/values/{{key:rest}}", put),
+    ("GET", f"{_NAMESPACE}/values/{{key:rest}}", get),
+    ("DELETE", f"{_NAMESPACE}/values/{{key:rest}}", delete),
+    ("GET", f"{_NAMESPACE}/metadata/{{key:rest}}", get_metadata),
     ("GET", f"{_NAMESPACE}/keys", keys),
     ("PUT", f"{_NAMESPACE}/bulk", bulk_put),
     ("DELETE", f"{_NAMESPACE}/bulk", bulk_delete),

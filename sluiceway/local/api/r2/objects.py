@@ -82,8 +82,8 @@ def _bucket(call: Call) -> str:
 
 def _key(call: Call) -> str:
     key = call.param("key")
-    if not key or len(key.encode()) > MAX_KEY_BYTES:
-        raise ApiError(400, 10010, f"The key of an object must have 1 to {MAX_KEY_BYTES} bytes.")
+    if key in ("", ".", "..") or len(key.encode()) > MAX_KEY_BYTES:
+        raise ApiError(400, 10010, f"The key of an object must have 1 to {MAX_KEY_BYTES} bytes, and not be . or ..")
     return key
 
 
@@ -106,7 +106,7 @@ async def _body(found: httpx.Response) -> AsyncIterator[bytes]:
 
 ROUTES: Table = (
     ("GET", f"{BUCKET}/objects", listing),
-    ("PUT", f"{BUCKET}/objects/{{key:path}}", put),
-    ("GET", f"{BUCKET}/objects/{{key:path}}", get),
-    ("DELETE", f"{BUCKET}/objects/{{key:path}}", delete),
+    ("PUT", f"{BUCKET}/objects/{{key:rest}}", put),
+    ("GET", f"{BUCKET}/objects/{{key:rest}}", get),
+    ("DELETE", f"{BUCKET}/objects/{{key:rest}}", delete),
 )
