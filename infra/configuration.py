@@ -33,7 +33,7 @@ def secret_value(workspace: Workspace, stage: str, name: str) -> pulumi.Output[s
     """The secret ``name``, marked as one. Raises UserError saying how to set it."""
     key = f"{_NAMESPACE}:{name.lower()}"
     configured = pulumi.Config(_NAMESPACE).get_secret(name.lower())
-    command = f"`pulumi config set --secret {key} -s {stage}`"
+    command = f"`sluiceway secrets set {stage} {name}`"
     if configured is not None:
         if not _is_secret(key):
             raise UserError(f"{key} is a secret in clear text", path=_source(stage), hint=f"encrypt it: {command}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import asdict
 from enum import StrEnum
 from typing import Annotated
@@ -9,7 +10,7 @@ from typing import Annotated
 import typer
 
 from sluiceway.cli.context import find_workspace, local_ports, start_local
-from sluiceway.cli.output import JsonFlag, print_json, print_text, say
+from sluiceway.cli.output import JsonFlag, print_json, print_text
 from sluiceway.local import lifecycle
 from sluiceway.local.lifecycle import Runtime
 from sluiceway.progress import Progress
@@ -83,14 +84,15 @@ def reset(
     stop_first: Annotated[bool, typer.Option("--stop", help="Stop it first if it runs.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Delete all data of the local stage: resources, objects, logs, token and key."""
-    data = find_workspace().local
-    lifecycle.reset(data, stop_first=stop_first)
+    """Delete all of the local stage: resources, objects, logs, token, key, and what Pulumi knows of them."""
+    workspace = find_workspace()
+    lifecycle.reset(workspace.local, stop_first=stop_first)
+    # A state that outlives its resources fails the next update: the engine changes what is no longer there.
+    shutil.rmtree(workspace.pulumi_state, ignore_errors=True)
     if as_json:
         print_json({"reset": True})
     else:
-        print_text("empty")
-        say("Pulumi still remembers the resources that are gone: `sluiceway refresh local --yes`, or `make up`.")
+        print_text("empty: `sluiceway up local` makes it anew")
 
 
 def _public(runtime: Runtime | None) -> dict[str, object]:

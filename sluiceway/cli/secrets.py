@@ -8,7 +8,7 @@ import sys
 import typer
 
 from sluiceway.cli.context import check_stage, find_workspace, get_engine, stage_variables
-from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text
+from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text, say
 from sluiceway.engine.automation import StageStack
 from sluiceway.engine.automation_secrets import set_secret
 from sluiceway.errors import UserError
@@ -42,7 +42,7 @@ def set_(stage: StageArgument, name: str, as_json: JsonFlag = False) -> None:
     engine = get_engine(workspace, Progress())
     stack = StageStack(workspace, stage, engine, stage_variables(workspace, stage, engine))
     stack.check_passphrase()
-    set_secret(stack, _setting(name), _read())
+    set_secret(stack, _setting(name), _read(name))
     if as_json:
         print_json({"stage": stage, "secret": name, "set": True})
     else:
@@ -53,9 +53,17 @@ def _setting(name: str) -> str:
     return f"sluiceway:{name.lower()}"
 
 
-def _read() -> str:
-    if sys.stdin.isatty():
-        return getpass.getpass("value: ")
+def _read(name: str) -> str:
+    value = getpass.getpass(f"value of {name}: ") if sys.stdin.isatty() else _piped()
+    if not value.strip():
+        raise UserError("the value is empty; nothing was changed", path=name, hint="give it by stdin, or type it")
+    if value.find("\n") == len(value) - 1:
+        # What echo adds. A text of many lines is meant as it stands.
+        say(f"note: the value of {name} ends in a line break, and keeps it; printf '%s' VALUE writes none")
+    return value
+
+
+def _piped() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as fault:

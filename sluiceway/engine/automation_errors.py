@@ -11,7 +11,16 @@ from sluiceway.errors import SluicewayError, UserError
 _LOCKED = ("the stack is currently locked by", "[409] Conflict: Another update is currently in progress")
 _HOLDER = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<at>\S+)")
 _PASSPHRASE = ("incorrect passphrase", "passphrase must be set with PULUMI_CONFIG_PASSPHRASE", "failed to decrypt")
+_NO_BACKEND = ("PULUMI_ACCESS_TOKEN must be set for login",)
+# The local stage and Pulumi's state tell different stories: one of them was lost.
+_APART = re.compile(r"failed: error \d+: .*(already exists?|does not exist|not found)", re.IGNORECASE)
 _NOISE = re.compile(r"^(\s*$|Previewing |Updating |Destroying |Refreshing |@ |View Live|Resources:|Duration:)")
+
+
+_RESET = (
+    "if Pulumi's state and the local stage no longer belong together (one was deleted), "
+    "`sluiceway local reset --stop` empties both; then `sluiceway up local` makes all anew"
+)
 
 
 class LockedError(SluicewayError):
@@ -56,11 +65,19 @@ def failure(stage: str, operation: str, text: str, diagnostics: Iterable[str] = 
         return locked(stage, text, 0)
     if any(words in text for words in _PASSPHRASE):
         return passphrase_error(stage, "does not open it" if "must be set" not in text else "is not set")
+    if any(words in text for words in _NO_BACKEND):
+        return UserError(
+            "no place for Pulumi's state is set; nothing was changed",
+            path="PULUMI_BACKEND_URL",
+            hint="set PULUMI_BACKEND_URL to a bucket or folder (s3://..., file://...), "
+            "or PULUMI_ACCESS_TOKEN for Pulumi Cloud",
+        )
     told = list(dict.fromkeys(line.strip() for line in diagnostics if line.strip()))
     if not told:
         told = [line.strip() for line in text.splitlines() if not _NOISE.match(line)][-8:]
     message = "\n  ".join(["", *told]) if len(told) > 1 else " " + "".join(told)
-    return SluicewayError(f"{operation} of stage {stage} failed:{message}")
+    hint = _RESET if stage == "local" and _APART.search(message) else None
+    return SluicewayError(f"{operation} of stage {stage} failed:{message}", hint=hint)
 
 
 def passphrase_error(stage: str, fault: str) -> UserError:

@@ -169,7 +169,7 @@ class Host:
             self.lines.write(line.decode("utf-8", "replace").rstrip("\r\n"))
 
 
-_HINT = "see `sluiceway local logs --which host`"
+_HINT = "see `sluiceway local logs host`"
 
 
 def port_in_use(port: int, which: str) -> UserError:

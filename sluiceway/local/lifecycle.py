@@ -116,7 +116,10 @@ def status(data: Path) -> Status:
     if _pid_of_lock(data) is not None:
         return Status("starting", None, "it has not answered yet")
     if left:
-        return Status("dead", None, f"process {left.pid} ended without clearing up; its data is kept")
+        said = (
+            f"process {left.pid} ended without clearing up; its data is kept: `sluiceway local start` goes on with it"
+        )
+        return Status("dead", None, said)
     return Status("stopped", None, "no process; data is kept" if (data / "state.sqlite").exists() else "no data")
 
 
@@ -128,7 +131,8 @@ def reset(data: Path, *, stop_first: bool = False) -> None:
     data = data.resolve()
     if status(data).state in ("running", "starting", "unresponsive"):
         if not stop_first:
-            raise UserError("the local stage is running", path=str(data), hint="sluiceway local stop, then reset again")
+            hint = "`sluiceway local reset --stop` stops it first"
+            raise UserError("the local stage is running", path=str(data), hint=hint)
         stop(data)
     if not data.exists():
         return

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
+
+import typer.main
+
+from sluiceway.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("sluiceway", "infra", "models", "scripts")
@@ -21,6 +27,48 @@ def test_a_construction_without_a_hint_would_be_found(tmp_path: Path) -> None:
     file = tmp_path / "some.py"
     file.write_text("UserError('a')\nerrors.UserError('b', hint=None)\nFault('c', hint='')\nFault('d', hint=x)\n")
     assert [has_hint(node) for node in calls(file)] == [False, False, False, True]
+
+
+def test_every_command_that_a_text_names_is_one() -> None:
+    texts = [(path, text) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") for text in strings(path)]
+    texts += [(ROOT / name, (ROOT / name).read_text("utf-8")) for name in ("README.md", "CONTRIBUTING.md")]
+    named = [(path, words.split()) for path, text in texts for words in COMMAND.findall(text) if words not in PROSE]
+    assert len(named) > 25
+    wrong = [f"{path.relative_to(ROOT)}: sluiceway {' '.join(words)}" for path, words in named if not known(words)]
+    assert wrong == []
+
+
+def test_a_command_that_is_none_would_be_found() -> None:
+    assert known(["local", "logs", "host", "-n", "5"]) and known(["up", "dev"]) and known(["local", "start"])
+    assert not known(["local", "logs", "--which", "host"])
+    assert not known(["local", "restart"]) and not known(["deploy"])
+
+
+# Where a text quotes a command; it ends where its quotes, line or sentence does.
+PROSE = ("rate limits",)  # the title of a ruleset
+COMMAND = re.compile(r"(?:\A|`|\$\(|\.venv/bin/)sluiceway ([a-z][^`\"'|,;:)\n]*)")
+
+
+def known(words: list[str]) -> bool:
+    """Whether the words name a command that takes the options among them."""
+    found = typer.main.get_command(app)
+    rest = list(words)
+    while rest and (subcommands := getattr(found, "commands", None)):
+        name = rest.pop(0)
+        if name not in subcommands:
+            return False
+        found = subcommands[name]
+    options = {option for parameter in found.params for option in (*parameter.opts, "--help")}
+    return all(word.partition("=")[0] in options for word in rest if word.startswith("-"))
+
+
+def strings(path: Path) -> Iterator[str]:
+    """Its string constants; what an f-string fills in stands as ``{}``."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)  # type: ignore[misc]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
 
 
 def calls(path: Path) -> list[ast.Call]:

@@ -56,7 +56,7 @@ def test_pu_07_the_local_stages_key_is_read_from_its_file_and_becomes_a_secret(t
 def test_a_missing_secret_says_how_to_set_it(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="API_KEY has no value") as caught:
         run_with(exporting(Workspace(tmp_path), "dev"), {})
-    assert caught.value.hint and "pulumi config set --secret sluiceway:api_key -s dev" in caught.value.hint
+    assert caught.value.hint and "sluiceway secrets set dev API_KEY" in caught.value.hint
 
 
 def test_pu_07_a_secret_in_clear_is_refused_without_being_shown(tmp_path: Path) -> None:

@@ -45,6 +45,27 @@ def test_pu_05_a_passphrase_fault_is_the_persons_to_mend(text: str, fault: str) 
     assert error.path == "stacks/Pulumi.staging.yaml: encryptionsalt"
 
 
+def test_a_stage_without_a_place_for_its_state_is_the_persons_to_mend() -> None:
+    text = "error: PULUMI_ACCESS_TOKEN must be set for login during non-interactive CLI sessions"
+    error = failure("dev", "pulumi stack", text)
+    assert isinstance(error, UserError)
+    assert error.path == "PULUMI_BACKEND_URL"
+    assert "PULUMI_ACCESS_TOKEN" in (error.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("told", "apart"),
+    [
+        ("models: POST /r2/buckets failed: error 10004: The bucket you tried to create already exists.", True),
+        ("version: POST /versions failed: error 10007: This Worker does not exist on your account.", True),
+        ("events: POST /queues failed: error 10013: internal error", False),
+    ],
+)
+def test_a_local_stage_that_its_state_no_longer_fits_is_told_how_to_begin_anew(told: str, apart: bool) -> None:
+    assert ("sluiceway local reset --stop" in (failure("local", "up", "", [told]).hint or "")) is apart
+    assert failure("dev", "up", "", [told]).hint is None
+
+
 def test_other_failures_say_what_the_resources_said_once() -> None:
     error = failure(
         "dev", "up", "noise", ["bucket: PUT /r2/buckets: 10004 exists", "bucket: PUT /r2/buckets: 10004 exists"]
