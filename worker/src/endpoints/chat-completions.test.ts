@@ -152,18 +152,23 @@ describe("POST /v1/chat/completions", () => {
     expect(stage.requestLogs[0]?.completion_tokens).toBeGreaterThan(0);
   });
 
-  it("gives the model up when the client leaves before the first byte", async () => {
-    const stage = new Stage();
-    stage.ai.replyWith(() => new Promise<Response>(() => {}));
-    const client = new AbortController();
-    const ctx = createExecutionContext();
-    const answer = stage.send({ path: PATH, body: chatBody({ stream: true }), signal: client.signal }, ctx);
-    await expect.poll(() => stage.ai.runs.length).toBe(1);
-    client.abort();
-    await answer.catch(() => {});
-    expect(stage.ai.lastRun.aborted).toBe(true);
-    expect(stage.requestLogs[0]?.error).toBe("client_disconnected");
-  });
+  it.each([true, false])(
+    "gives the model up when the client leaves before the first byte (stream: %s)",
+    async (stream) => {
+      const stage = new Stage();
+      stage.ai.replyWith(() => new Promise<Response>(() => {}));
+      const client = new AbortController();
+      const ctx = createExecutionContext();
+      const answer = stage.send({ path: PATH, body: chatBody({ stream }), signal: client.signal }, ctx);
+      await expect.poll(() => stage.ai.runs.length).toBe(1);
+      client.abort();
+      await answer.catch(() => {});
+      expect(stage.ai.lastRun.aborted).toBe(true);
+      expect(stage.logs).toMatchObject([
+        { event: "request", level: "info", status: 499, error: "client_disconnected" },
+      ]);
+    },
+  );
 
   it("gw_09 asks for enough room when the client names none, and tells when a cap was hit", async () => {
     const stage = new Stage();

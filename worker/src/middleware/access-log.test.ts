@@ -48,6 +48,22 @@ describe("access log", () => {
     expect(stage.logs[0]?.ttft_ms).toBeTypeOf("number");
   });
 
+  it("keeps the request alive from its start, since a client that leaves would end it unwritten", async () => {
+    const stage = new Stage();
+    stage.ai.replyWith(() => new Promise<Response>(() => {}));
+    const kept: Promise<unknown>[] = [];
+    const ctx = { waitUntil: (work: Promise<unknown>) => void kept.push(work) } as unknown as ExecutionContext;
+    const client = new AbortController();
+    const asked = { path: "/v1/chat/completions", body: chatBody(), signal: client.signal };
+    const answer = stage.send(asked, ctx);
+    await expect.poll(() => stage.ai.runs.length).toBe(1);
+    expect(kept).not.toEqual([]);
+    client.abort();
+    await Promise.all([...kept, answer]);
+    expect(stage.requestLogs).toHaveLength(1);
+    expect(stage.points).toHaveLength(1);
+  });
+
   it("names the error of a request that failed", async () => {
     const stage = new Stage();
     stage.ai.replyWith(refuse(429, 3040, "Capacity temporarily exceeded"));

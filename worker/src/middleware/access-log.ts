@@ -3,11 +3,18 @@ import type { GatewayContext, GatewayMiddleware } from "../gateway.ts";
 /** Writes one line and one metrics point a request: when its answer is complete, or its client gone. */
 export function accessLog(): GatewayMiddleware {
   return async function accessLog(c, next) {
+    const written = Promise.withResolvers<void>();
+    // From the start: the runtime drops a request whose client leaves before the answer begins, and its line with it.
+    c.executionCtx.waitUntil(written.promise);
     await next();
-    const { ended } = c.var.record;
     const status = c.res.status;
-    if (ended === null) write(c, status);
-    else c.executionCtx.waitUntil(ended.then(() => write(c, status)));
+    const finish = () => {
+      write(c, status);
+      written.resolve();
+    };
+    const { ended } = c.var.record;
+    if (ended === null) finish();
+    else void ended.then(finish);
   };
 }
 
