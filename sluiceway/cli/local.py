@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from sluiceway.cli.context import find_workspace, local_ports, start_local
-from sluiceway.cli.output import JsonFlag, print_json, print_text
+from sluiceway.cli.output import JsonFlag, nap, print_json, print_text
+from sluiceway.errors import UserError
 from sluiceway.local import lifecycle
 from sluiceway.local.lifecycle import Runtime
 from sluiceway.progress import Progress
@@ -71,8 +72,10 @@ def logs(
     as_json: JsonFlag = False,
 ) -> None:
     """Print a log of the local stage."""
-    found = lifecycle.logs(find_workspace().local, which=which.value, lines=lines, follow=follow)
-    if as_json and not follow:
+    if as_json and follow:
+        raise UserError("a log that goes on is no JSON document", path="--json", hint="take -f or --json, not both")
+    found = lifecycle.logs(find_workspace().local, which=which.value, lines=lines, follow=follow, sleep=nap)
+    if as_json:
         print_json({"log": which.value, "lines": [line.rstrip("\n") for line in found]})
         return
     for line in found:

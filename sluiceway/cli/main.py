@@ -6,17 +6,19 @@ Exit codes: 0 done, 1 a failure, 2 a mistake in what was asked or written, 3 abo
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
 from importlib import metadata
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
+from typer._click.exceptions import ClickException, NoArgsIsHelpError
 
 from sluiceway.cli import engine, gitops, inspect, local, secrets, stages
-from sluiceway.cli.output import print_json, print_text, say
-from sluiceway.errors import SluicewayError
+from sluiceway.cli.output import ReaderLeft, open_streams, print_json, print_text, say
+from sluiceway.errors import SluicewayError, UserError
 
 app = typer.Typer(
     name="sluiceway",
@@ -54,26 +56,60 @@ def version(as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
 
 def run() -> None:
     """The entry point: every fault leaves as one block of text (or JSON) and an exit code."""
+    open_streams()
     try:
-        app(prog_name="sluiceway")
-    except SluicewayError as error:
-        _tell(error)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        say("interrupted")
-        sys.exit(130)
-    except BrokenPipeError:
-        # The reader left (`sluiceway local logs | head`); there is nobody to tell.
+        code = app(prog_name="sluiceway", standalone_mode=False)
+    except ReaderLeft:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except NoArgsIsHelpError as asked:
+        asked.show()
+        sys.exit(asked.exit_code)
     except Exception as fault:
-        _tell(
-            SluicewayError(
-                f"unexpected {type(fault).__name__}: {fault}",
-                hint="run it again as `sluiceway --verbose ...` for the traceback, and report it",
-            )
-        )
-        sys.exit(1)
+        _leave(_as_error(fault))
+    if code == INTERRUPTED:
+        _leave(Interrupted("interrupted", hint="run the same command again to go on"))
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+INTERRUPTED = 130
+
+
+class Interrupted(SluicewayError):
+    """Ctrl-C."""
+
+    exit_code = INTERRUPTED
+
+
+def _as_error(fault: Exception) -> SluicewayError:
+    if isinstance(fault, SluicewayError):
+        return fault
+    if isinstance(fault, ClickException):
+        return _usage(fault)
+    if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+        hint = "check the space on that disk, and who may write there"
+        return SluicewayError(fault.strerror or str(fault), path=str(fault.filename or "output"), hint=hint)
+    return SluicewayError(
+        f"unexpected {type(fault).__name__}: {fault}",
+        hint="run it again as `sluiceway --verbose ...` for the traceback, and report it",
+    )
+
+
+def _usage(fault: ClickException) -> UserError:
+    context = getattr(fault, "ctx", None)
+    command = context.command_path if context else "sluiceway"
+    said = fault.format_message().rstrip(".")
+    # A word too many may be a secret that somebody meant to set.
+    said = "too many arguments" if said.startswith("Got unexpected extra argument") else said
+    return UserError(said, path=command, hint=f"`{command} --help` says how it is called")
+
+
+def _leave(error: SluicewayError) -> NoReturn:
+    try:
+        _tell(error)
+    except ReaderLeft:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(error.exit_code)
 
 
 def _tell(error: SluicewayError) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from typer.main import get_command
@@ -31,3 +35,55 @@ def test_every_command_has_json_and_says_what_it_does(path: tuple[str, ...]) -> 
     options = [option for parameter in command.params for option in parameter.opts]  # type: ignore[attr-defined]
     assert "--json" in options
     assert (command.help or "").strip().endswith((".", '"'))  # type: ignore[attr-defined]
+
+
+def say(*words: str, shell: str = "") -> subprocess.CompletedProcess[str]:
+    """The command as a shell runs it; ``shell`` is what follows it, such as a pipe."""
+    line = ["bash", "-o", "pipefail", "-c", f'"$@" {shell}', "bash", sys.executable, "-m", "sluiceway", *words]
+    return subprocess.run(
+        line, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", timeout=60, stdin=subprocess.DEVNULL,
+        check=False,
+    )  # fmt: skip
+
+
+ROOT = Path(__file__).resolve().parents[3]
+MISTAKES = [("up",), ("up", "local", "--nope"), ("nope",), ("local", "logs", "nope"), ("local", "logs", "-n", "x")]
+
+
+@pytest.mark.parametrize("words", MISTAKES, ids=" ".join)
+def test_a_mistake_in_the_call_is_told_as_every_other(words: tuple[str, ...]) -> None:
+    plain = say(*words)
+    assert plain.returncode == 2
+    assert plain.stderr.startswith("error: sluiceway")
+    assert "hint: `sluiceway" in plain.stderr
+    told = say(*words, "--json")
+    assert told.returncode == 2
+    assert json.loads(told.stdout)["exit_code"] == 2
+    assert told.stderr == ""
+
+
+def test_a_word_too_many_is_not_repeated_since_it_may_be_a_secret() -> None:
+    for more in ((), ("--json",)):
+        done = say("secrets", "set", "local", "API_KEY", "sk-canary", *more)
+        assert done.returncode == 2
+        assert "canary" not in done.stdout + done.stderr
+
+
+def test_a_log_that_goes_on_and_one_document_exclude_each_other() -> None:
+    done = say("local", "logs", "-f", "--json")
+    assert (done.returncode, json.loads(done.stdout)["path"]) == (2, "--json")
+
+
+@pytest.mark.parametrize(
+    ("shell", "code"),
+    [(">&-", 0), ("2>&-", 0), ("<&- >&- 2>&-", 0), ("| true", 0), (">/dev/full", 1)],
+)
+def test_streams_that_are_closed_left_or_full_are_no_surprise(shell: str, code: int) -> None:
+    done = say("models", shell=shell)
+    assert done.returncode == code, done.stderr
+    assert "unexpected" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_following_a_log_ends_when_its_reader_leaves() -> None:
+    assert say("local", "logs", "-f", shell="| true").returncode == 0
