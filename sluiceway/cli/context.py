@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sluiceway import catalog, settings
@@ -15,6 +16,7 @@ from sluiceway.errors import UserError
 from sluiceway.local import lifecycle
 from sluiceway.local.daemon import DEFAULT_API_PORT, DEFAULT_FRONT_PORT
 from sluiceway.local.lifecycle import Runtime
+from sluiceway.local.runtime_file import write_private
 from sluiceway.planning import StagePlan, plan
 from sluiceway.progress import Progress
 from sluiceway.settings import Settings
@@ -87,12 +89,16 @@ def start_local(
 
 def _ensure_api_key(workspace: Workspace) -> None:
     """The key that callers of the local stage's Worker present: random, made once, readable by its owner only."""
+    key = workspace.local / "api-key"
+    made = key.with_name(f".api-key.{os.getpid()}")
+    write_private(made, f"slw-{secrets.token_urlsafe(24)}\n")
     try:
-        handle = os.open(workspace.local / "api-key", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    except FileExistsError:
-        return
-    with os.fdopen(handle, "w") as file:
-        file.write(f"slw-{secrets.token_urlsafe(24)}\n")
+        if key.exists() and not key.read_bytes().strip():  # somebody was killed between making and writing it
+            key.unlink(missing_ok=True)
+        with suppress(FileExistsError):
+            os.link(made, key)  # whole, and only if there is none: two at once get the same
+    finally:
+        made.unlink(missing_ok=True)
 
 
 def get_engine(workspace: Workspace, progress: Progress) -> Engine:

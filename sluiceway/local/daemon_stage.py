@@ -205,10 +205,15 @@ def bind(port: int, which: str) -> socket.socket:
 def stage_token(data: Path) -> str:
     """The API token of this local stage, made at the first start."""
     path = data / "token"
-    with suppress(FileNotFoundError):
+    try:
         found = path.read_text(encoding="utf-8").strip()
-        if found:
-            return found
+    except FileNotFoundError:
+        found = ""
+    except UnicodeDecodeError as error:
+        hint = "delete the file: the next start makes a new token"
+        raise UserError("the stage's token isn't text", path=str(path), hint=hint) from error
+    if found:
+        return found
     made = f"local-{secrets.token_urlsafe(30)}"
     write_private(path, made + "\n")
     return made

@@ -284,10 +284,11 @@ def _wait_for_runtime(data: Path, deadline: float) -> Runtime:
 def _pid_of_lock(data: Path) -> tuple[int, str] | None:
     """The daemon that holds the data directory, ready or not; None if there is none alive."""
     try:
-        pid, start_text = (data / "daemon.pid").read_text(encoding="utf-8").strip().split(" ", 1)
+        word, start_text = (data / "daemon.pid").read_text(encoding="utf-8").strip().split(" ", 1)
+        pid = int(word)
     except (FileNotFoundError, ValueError):
         return None
-    return (int(pid), start_text) if is_same_process(int(pid), start_text) else None
+    return (pid, start_text) if is_same_process(pid, start_text) else None
 
 
 def _signal(process: tuple[int, str], number: signal.Signals) -> None:

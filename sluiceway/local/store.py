@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sluiceway.errors import SluicewayError
+
 # What json.loads gives: checked where it is used, at the border of each product.
 Json = Any
 Doc = dict[str, Any]
@@ -26,6 +28,8 @@ CREATE TABLE IF NOT EXISTS records (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS records_in_order ON records (kind, seq);
 """
+
+_HINT = "put a copy of the file back, or empty the stage by `sluiceway local reset`, then `sluiceway up local`"
 
 
 class Records:
@@ -94,11 +98,22 @@ class Store:
 
     @classmethod
     def open(cls, path: Path) -> Store:
-        """Opens or creates the file (mode 0600, since versions may hold secrets)."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-        writer, reader = _connect(path), _connect(path)
-        writer.executescript(_SCHEMA)
+        """Opens or creates the file (mode 0600, since versions may hold secrets).
+
+        SluicewayError for a file that is damaged, which is left as it is: never an empty store in its place."""
+        try:
+            if not path.exists():
+                _create(path)
+            elif path.stat().st_size == 0:
+                raise sqlite3.DatabaseError("it is empty")
+            writer, reader = _connect(path), _connect(path)
+            found = str(writer.execute("PRAGMA quick_check(1)").fetchone()[0])
+            if found != "ok":
+                raise sqlite3.DatabaseError(found)
+            writer.executescript(_SCHEMA)
+        except sqlite3.DatabaseError as error:
+            message = f"what the local stage remembers is damaged: {error}"
+            raise SluicewayError(message, path=str(path), hint=_HINT) from error
         return cls(writer, reader)
 
     @contextlib.contextmanager
@@ -115,6 +130,17 @@ class Store:
     def close(self) -> None:
         self._reader.close()
         self._writer.close()
+
+
+def _create(path: Path) -> None:
+    """Makes the file elsewhere and moves it: one that is there is never half-made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = path.with_name(f".{path.name}.new")
+    made.unlink(missing_ok=True)
+    os.close(os.open(made, os.O_CREAT | os.O_RDWR, 0o600))
+    with contextlib.closing(sqlite3.connect(made)) as connection:
+        connection.executescript(_SCHEMA)
+    made.replace(path)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -6,10 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from sluiceway.errors import SluicewayError
 from sluiceway.local.store import Records, Store
 
 _WRITER = """
@@ -81,3 +83,32 @@ def test_a_killed_writer_loses_nothing_that_it_said_and_leaves_nothing_half_done
     a, b = store.committed.get("a", "n"), store.committed.get("b", "n")
     assert a == b and a is not None and a["value"] >= max(said)
     store.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda whole: b"", lambda whole: b"garbage " * 512, lambda whole: whole[: len(whole) // 2],
+     lambda whole: whole[:4096] + b"\xa5" * 8192 + whole[12288:]],
+    ids=["empty", "garbage", "cut", "pages overwritten"],
+)  # fmt: skip
+def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "state.sqlite"
+    opened = Store.open(path)
+    with opened.transaction() as records:
+        for number in range(100):
+            records.put("kv", str(number), {"text": "x" * 200})
+    opened.close()
+    broken = damage(path.read_bytes())
+    path.write_bytes(broken)
+    with pytest.raises(SluicewayError, match="damaged") as caught:
+        Store.open(path)
+    assert caught.value.path == str(path)
+    assert "reset" in (caught.value.hint or "")
+    assert path.read_bytes() == broken
+
+
+def test_a_new_file_is_there_whole_or_not_at_all_and_is_its_owners_alone(tmp_path: Path) -> None:
+    (tmp_path / ".state.sqlite.new").write_bytes(b"of one that was killed")
+    Store.open(tmp_path / "state.sqlite").close()
+    assert (tmp_path / "state.sqlite").stat().st_mode & 0o777 == 0o600
+    assert not (tmp_path / ".state.sqlite.new").exists()
