@@ -11,15 +11,9 @@ from botocore.exceptions import ClientError
 
 from sluiceway.cloudflare import multipart
 from sluiceway.cloudflare.multipart import MIB, Target
-from sluiceway.cloudflare.r2_client import (
-    Credentials,
-    bucket_at_endpoint,
-    client,
-    credentials,
-    endpoint,
-    local_token_id,
-)
+from sluiceway.cloudflare.r2_client import bucket_at_endpoint, client, endpoint
 from sluiceway.cloudflare.r2_faults import is_missing, told
+from sluiceway.cloudflare.r2_keys import Credentials, credentials, local_token_id
 from sluiceway.errors import SluicewayError, UserError
 
 if TYPE_CHECKING:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -18,24 +16,6 @@ if TYPE_CHECKING:
 
 ENDPOINT_VARIABLE: Final = "SLUICEWAY_R2_ENDPOINT"
 _LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
-
-
-@dataclass(frozen=True)
-class Credentials:
-    """An S3 key pair. The secret is left out of its repr."""
-
-    access_key_id: str
-    secret_access_key: str = field(repr=False)
-
-
-def credentials(token: str, token_id: str) -> Credentials:
-    """The key pair that Cloudflare derives from an API token: its id, and the sha256 of its value."""
-    return Credentials(token_id, sha256(token.encode()).hexdigest())
-
-
-def local_token_id(token: str) -> str:
-    """The id of the local stage's token: 32 hex digits."""
-    return sha256(f"id:{token}".encode()).hexdigest()[:32]
 
 
 def endpoint(account_id: str, jurisdiction: str = "default") -> str:

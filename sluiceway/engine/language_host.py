@@ -130,6 +130,12 @@ class Host(LanguageServer):
     ) -> language_pb2.RuntimeOptionsResponse:
         return language_pb2.RuntimeOptionsResponse()
 
+    def GenerateProgram(
+        self, request: language_pb2.GenerateProgramRequest, context: grpc.ServicerContext
+    ) -> language_pb2.GenerateProgramResponse:
+        """What `pulumi import` shows when it is done; a refusal here would make a failure of an import that worked."""
+        return language_pb2.GenerateProgramResponse(source={"__main__.py": _NOT_WRITTEN.encode()})
+
     def Run(self, request: language_pb2.RunRequest, context: grpc.ServicerContext) -> language_pb2.RunResponse:
         env = self._env(request.info, context)
         with self._lock:
@@ -183,6 +189,12 @@ class Host(LanguageServer):
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, f"{env.python} could not list its packages")
         described: dict[str, Any] = json.loads(out)
         return described
+
+
+_NOT_WRITTEN = """\
+# It is in the stack now, and protected. This host writes no Python: declare it in infra/, with the same type
+# and name and the inputs that `pulumi stack export` shows, or the next `pulumi up` wants to delete it.
+"""
 
 
 def _result(code: int) -> language_pb2.RunResponse:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
+from sluiceway.cloudflare.r2_keys import credentials, local_token_id
 from sluiceway.domain.stage import LOCAL
 from sluiceway.engine.provider.consent import CONSENT
 from sluiceway.engine.resolve import Engine
@@ -17,6 +18,9 @@ from sluiceway.workspace import Workspace
 
 LOCAL_PASSPHRASE: Final = "sluiceway-local"
 """Published on purpose: the local stage listens on loopback only, and its salt is committed."""
+
+MARK: Final = "SLUICEWAY_LOCAL_URL"
+"""Stands in every environment that was made for the local stage."""
 
 
 class LocalRuntime(Protocol):
@@ -44,7 +48,14 @@ def stage_env(
     env = os.environ if env is None else env
     if stage == LOCAL:
         return _common(workspace, env, standin=False) | _local(workspace, runtime)
-    return _common(workspace, env, standin=env.get(CONSENT) == "1")
+    standin = env.get(CONSENT) == "1"
+    if MARK in env and not standin:
+        raise UserError(
+            f"this shell is set to the local stage: its state, token and URLs would be taken for {stage}'s",
+            path=MARK,
+            hint=f'open a new shell, and there: eval "$(sluiceway env {stage})"',
+        )
+    return _common(workspace, env, standin=standin)
 
 
 def _common(workspace: Workspace, env: Mapping[str, str], *, standin: bool) -> dict[str, str]:
@@ -64,16 +75,23 @@ def _common(workspace: Workspace, env: Mapping[str, str], *, standin: bool) -> d
 def _local(workspace: Workspace, runtime: LocalRuntime | None) -> dict[str, str]:
     if runtime is None:
         raise UserError("the local stage is not running", path=str(workspace.local), hint="run `sluiceway local start`")
+    token = (workspace.local / "token").read_text(encoding="utf-8").strip()
+    keys = credentials(token, local_token_id(token))
     return {
         "PULUMI_HOME": str(workspace.pulumi_home),
         "PULUMI_BACKEND_URL": f"file://{workspace.pulumi_state}",
         "PULUMI_CONFIG_PASSPHRASE": LOCAL_PASSPHRASE,
         "CLOUDFLARE_BASE_URL": runtime.api_url,
         "CLOUDFLARE_API_BASE_URL": runtime.api_url,
-        "CLOUDFLARE_API_TOKEN": (workspace.local / "token").read_text(encoding="utf-8").strip(),
+        "CLOUDFLARE_API_TOKEN": token,
         "CLOUDFLARE_ACCOUNT_ID": runtime.account_id,
         "SLUICEWAY_R2_ENDPOINT": runtime.s3_url,
-        "SLUICEWAY_LOCAL_URL": runtime.front_url,
+        # For boto3 and the aws command; what this tool itself uploads with looks at none of them.
+        "AWS_ENDPOINT_URL_S3": runtime.s3_url,
+        "AWS_ACCESS_KEY_ID": keys.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": keys.secret_access_key,
+        "AWS_DEFAULT_REGION": "auto",
+        MARK: runtime.front_url,
     }
 
 

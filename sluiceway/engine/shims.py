@@ -1,6 +1,6 @@
 """Small programs in the checkout's private folder that put the engine and its plugins in reach.
 
-    .sluiceway/bin        pulumi, pulumi-language-python, pulumi-resource-sluiceway, node
+    .sluiceway/bin        pulumi, pulumi-language-python, pulumi-resource-sluiceway, node, sluiceway, wrangler
     .sluiceway/standin    pulumi-resource-cloudflare: the stand-in for the official provider plugin
     .sluiceway/pulumi/plugins   both plugins where the local stage's engine looks first
 
@@ -27,6 +27,10 @@ _NODE = """\
 #!/bin/sh
 exec {node} "$@"
 """
+_WRANGLER = """\
+#!/bin/sh
+exec {node} {script} "$@"
+"""
 _MODULES = {
     "pulumi-resource-cloudflare": "sluiceway.engine.provider.cloudflare_plugin",
     "pulumi-resource-sluiceway": "sluiceway.engine.provider.sluiceway_plugin",
@@ -52,6 +56,9 @@ def write_shims(workspace: Workspace, engine: Engine) -> list[Path]:
     wanted = {
         workspace.bin / "node": _NODE.format(node=_quote(node_of(workspace))),
         workspace.bin / "pulumi-resource-sluiceway": _plugin(workspace, "pulumi-resource-sluiceway"),
+        # The names that a person types, as the lock files have them.
+        workspace.bin / "sluiceway": _PYTHON.format(python=_quote(python_of(workspace)), module="sluiceway"),
+        workspace.bin / "wrangler": _wrangler(workspace),
         standin_folder(workspace) / "pulumi-resource-cloudflare": _plugin(workspace, "pulumi-resource-cloudflare"),
     }
     for name in _MODULES:
@@ -69,6 +76,11 @@ def write_shims(workspace: Workspace, engine: Engine) -> list[Path]:
 
 def _plugin(workspace: Workspace, name: str) -> str:
     return _PYTHON.format(python=_quote(python_of(workspace)), module=_MODULES[name])
+
+
+def _wrangler(workspace: Workspace) -> str:
+    script = workspace.root / "node_modules" / "wrangler" / "bin" / "wrangler.js"
+    return _WRANGLER.format(node=_quote(node_of(workspace)), script=_quote(script))
 
 
 def _plugin_folder(workspace: Workspace, name: str) -> Path:

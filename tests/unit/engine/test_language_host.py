@@ -45,6 +45,12 @@ def info(root: Path, **options: str) -> language_pb2.ProgramInfo:
     return made
 
 
+def test_an_import_that_worked_ends_with_what_to_do_next(host: subprocess.Popen[str]) -> None:
+    made = stub(host).GenerateProgram(language_pb2.GenerateProgramRequest())
+    assert b"declare it in infra/" in made.source["__main__.py"]
+    assert not made.diagnostics
+
+
 def test_it_answers_about_itself_and_the_programs_packages(host: subprocess.Popen[str], tmp_path: Path) -> None:
     calls = stub(host)
     calls.Handshake(language_pb2.LanguageHandshakeRequest(engine_address="127.0.0.1:1"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,9 @@ def test_the_local_stage_gets_everything_that_its_clients_need(workspace: Worksp
     assert values["PULUMI_BACKEND_URL"] == f"file://{workspace.pulumi_state}"
     assert values["CLOUDFLARE_BASE_URL"] == values["CLOUDFLARE_API_BASE_URL"] == Running().api_url
     assert values["CLOUDFLARE_API_TOKEN"] == "the-token"
-    assert values["SLUICEWAY_R2_ENDPOINT"] == Running().s3_url
+    assert values["SLUICEWAY_R2_ENDPOINT"] == values["AWS_ENDPOINT_URL_S3"] == Running().s3_url
+    assert values["AWS_SECRET_ACCESS_KEY"] == sha256(b"the-token").hexdigest()
+    assert values["AWS_ACCESS_KEY_ID"] == sha256(b"id:the-token").hexdigest()[:32]
 
 
 def test_another_stage_keeps_the_persons_own_account_backend_and_passphrase(
@@ -67,6 +70,14 @@ def test_the_stand_in_provider_is_on_no_other_stages_path_unless_asked_for(
     assert standin not in stage_env(workspace, "staging", None, engine, {"PATH": f"{standin}:/usr/bin"})["PATH"]
     asked = stage_env(workspace, "staging", None, engine, {"PATH": "/usr/bin", "SLUICEWAY_STANDIN_PROVIDER": "1"})
     assert asked["PATH"] == f"{workspace.bin}:{standin}:/usr/bin"
+
+
+def test_a_shell_of_the_local_stage_serves_no_other(workspace: Workspace, engine: Engine) -> None:
+    local = stage_env(workspace, "local", Running(), engine, {"PATH": "/usr/bin"})
+    with pytest.raises(UserError, match="set to the local stage") as caught:
+        stage_env(workspace, "production", None, engine, local)
+    assert "new shell" in (caught.value.hint or "")
+    assert stage_env(workspace, "production", None, engine, {**local, "SLUICEWAY_STANDIN_PROVIDER": "1"})
 
 
 def test_a_dead_local_stage_is_said_with_what_to_do(workspace: Workspace, engine: Engine) -> None:
@@ -94,6 +105,7 @@ def test_shims_are_written_once_and_mended_when_they_differ(workspace: Workspace
     written = write_shims(workspace, engine)
     assert {path.name for path in written} == {
         "node", "pulumi", "pulumi-language-python", "pulumi-resource-cloudflare", "pulumi-resource-sluiceway",
+        "sluiceway", "wrangler",
     }  # fmt: skip
     assert write_shims(workspace, engine) == []
     (workspace.bin / "node").write_text("spoilt", encoding="utf-8")
