@@ -29,6 +29,11 @@ function clientAddress(socket: Socket): string {
   return (socket.remoteAddress ?? "127.0.0.1").replace(/^::ffff:/, "");
 }
 
+/** Node lets several pass; the runtime fails at them, as at a target that is a whole URL or `*`. */
+function hasOneHost({ rawHeaders }: IncomingMessage): boolean {
+  return rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host").length === 1;
+}
+
 export class Front {
   readonly #server: Server;
   readonly #gate = new Gate();
@@ -107,6 +112,7 @@ export class Front {
   async #forward(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (this.#upstreams === null) return plain(response, 503, "The local runtime has not started.\n");
     const path = request.url ?? "/";
+    if (!path.startsWith("/") || !hasOneHost(request)) return plain(response, 400, "Bad Request\n", true);
     const s3 = path === S3_PREFIX || path.startsWith(`${S3_PREFIX}/`) || path.startsWith(`${S3_PREFIX}?`);
     await forward(request, response, {
       upstream: () => ({

@@ -6,6 +6,7 @@ Each port that the stage listens on is either public or says no, whatever is sen
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -94,3 +95,18 @@ def test_the_public_port_can_not_be_steered_to_another_worker(serving: Host, pat
     for more in ({}, {"x-key": "mine"}):
         answer = serving.client.get(path, headers={**STEERED, **more})
         assert "secret" not in answer.text and '"keys"' not in answer.text
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nHost: evil.example",
+        "GET http://evil.example/ HTTP/1.1\r\nHost: 127.0.0.1",
+        "OPTIONS * HTTP/1.1\r\nHost: 127.0.0.1",
+        "GET / HTTP/1.0",
+    ],
+)
+def test_a_request_that_is_unclear_about_its_target_is_a_mistake_and_no_failure(serving: Host, head: str) -> None:
+    with socket.create_connection(("127.0.0.1", serving.ready["front_port"]), timeout=10) as one:
+        one.sendall(f"{head}\r\nConnection: close\r\n\r\n".encode())
+        assert one.recv(4096).startswith(b"HTTP/1.1 400 ")
