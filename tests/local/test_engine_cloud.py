@@ -23,7 +23,7 @@ from tests.local.engine_project import Project, make_project
 CANARY = "S3CR-7f2a-canary"
 HEAD = f"""\
 import gc
-gc.disable()  # as in infra/__init__.py: half of the time of the SDK's import
+gc.disable()  # as in infra/__init__.py
 import base64, json, pulumi
 import pulumi_cloudflare as cf
 ZONE = "{zone_id("sluiceway.test")}"

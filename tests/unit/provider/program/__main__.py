@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pulumi
 
-gc.disable()  # as in infra/__init__.py: half of the time of the SDK's import
+gc.disable()  # as in infra/__init__.py
 import pulumi_cloudflare as cloudflare  # noqa: E402
 
 ACCOUNT = "10ca1000000000000000000000000000"
