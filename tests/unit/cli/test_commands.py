@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from sluiceway.__main__ import main
 from sluiceway.cli.main import app
 
 
@@ -87,3 +88,19 @@ def test_streams_that_are_closed_left_or_full_are_no_surprise(shell: str, code: 
 
 def test_following_a_log_ends_when_its_reader_leaves() -> None:
     assert say("local", "logs", "-f", shell="| true").returncode == 0
+
+
+def test_ctrl_c_while_the_command_is_still_imported_leaves_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupting:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "sluiceway.cli.main":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "sluiceway.cli.main")
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 130
+    assert capsys.readouterr().err.startswith("error: interrupted")
