@@ -132,8 +132,10 @@ def _check_served(stated: ModelFile, version: Version, where: Where) -> None:
         )
     if version.id not in IDS:
         near = nearest(version.id, list(IDS))
-        hint = f"did you mean {near}?" if near else "ids that Cloudflare added since are listed in " + _TABLE
-        raise UserError("Workers AI has no such model", path=where("id"), got=version.id, hint=hint)
+        hint = (
+            f"did you mean {near}?" if near else f"if Cloudflare serves it, add a line with its id and task in {_TABLE}"
+        )
+        raise UserError("no model of Workers AI that is known here", path=where("id"), got=version.id, hint=hint)
     if IDS[version.id] != stated.task:
         hint = f"Workers AI has for {stated.task}: {_listed(stated.task)}"
         message = f"this model's task is {IDS[version.id]}, not {stated.task}"

@@ -14,6 +14,8 @@ from sluiceway.progress import Progress, human_seconds
 
 _USUAL = {"up": 12.0, "preview": 6.0, "refresh": 6.0, "destroy": 8.0}  # seconds, the local stage on two cores
 _QUIET_OPS = ("same", "read", "refresh", "read-discard", "discard-replaced", "remove-pending-replace")
+# The engine's own entries, which are nothing in an account: its count leaves them out too when they are updated.
+_BOOKKEEPING = ("pulumi:pulumi:Stack", "pulumi:providers:")
 # The engine tells a replacement in three steps; to a person it is one.
 _ONE = {"create-replacement": "replace", "delete-replaced": "replace"}
 _PAST = {"create": "created", "update": "updated", "delete": "deleted", "replace": "replaced", "import": "imported"}
@@ -58,7 +60,7 @@ class Watch:
             if event.severity == "warning" and not self.quiet:
                 self.progress.say(f"warning: {event.text}")
             return
-        if event.op in _QUIET_OPS or event.type == "pulumi:pulumi:Stack":
+        if event.op in _QUIET_OPS or (event.type.startswith(_BOOKKEEPING) and event.phase != "failed"):
             return
         step = replace(event, op=_ONE.get(event.op, event.op))
         before = self.steps.get(step.urn)

@@ -29,13 +29,13 @@ WRONG: list[tuple[str, str, str]] = [
     ),
     (
         chat('{version: chat@1, backend: workers-ai, id: "@cf/zai-org/glm-4.7-flsh"}'),
-        "versions[0].id: Workers AI has no such model, got '@cf/zai-org/glm-4.7-flsh'",
+        "versions[0].id: no model of Workers AI that is known here, got '@cf/zai-org/glm-4.7-flsh'",
         "did you mean @cf/zai-org/glm-4.7-flash?",
     ),
     (
         chat("{version: chat@1, backend: workers-ai, id: gpt}"),
-        "versions[0].id: Workers AI has no such model, got 'gpt'",
-        "ids that Cloudflare added since are listed in sluiceway/catalog/workers_ai.py",
+        "versions[0].id: no model of Workers AI that is known here, got 'gpt'",
+        "if Cloudflare serves it, add a line with its id and task in sluiceway/catalog/workers_ai.py",
     ),
     (
         chat('{version: chat@1, backend: workers-ai, id: "@cf/moonshotai/kimi-k2.5"}'),

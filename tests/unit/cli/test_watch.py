@@ -42,6 +42,16 @@ def test_a_failure_is_told_and_what_stays_the_same_is_not() -> None:
     assert out.getvalue() == "  FAILED    WorkerVersion queue\n"
 
 
+@pytest.mark.parametrize("token", ["pulumi:pulumi:Stack", "pulumi:providers:cloudflare"])
+def test_the_engines_own_entries_are_no_news_unless_they_fail(token: str) -> None:
+    watched, out = watch("up")
+    own = replace(step("done", "update", "default"), type=token)
+    watched.on_event(own)
+    assert (out.getvalue(), watched.summary()) == ("", [])
+    watched.on_event(replace(own, phase="failed"))
+    assert "FAILED" in out.getvalue()
+
+
 def test_with_json_nothing_is_said_but_all_is_kept() -> None:
     watched, out = watch("up", quiet=True)
     events: list[Step | Message] = [*REPLACEMENT, Message("warning", "careful", "")]
