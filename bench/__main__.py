@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from bench import bundle, cache, up_overhead
+from bench import bundle, cache, sdk, up_overhead
 from sluiceway.errors import SluicewayError
 
 try:
-    for claim in (bundle, cache, up_overhead):
+    for claim in (bundle, sdk, cache, up_overhead):
         claim.main()
 except SluicewayError as error:
     print(error.render(), file=sys.stderr)
