@@ -3,7 +3,7 @@ PYTHON ?= python3
 SLUICEWAY = .venv/bin/sluiceway
 NODE = .sluiceway/bin/node
 
-.PHONY: help setup up test check fix bench local-stop clean
+.PHONY: help setup up test test-all check fix bench local-stop clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -15,8 +15,11 @@ setup: ## virtual environment, Node packages, engine
 up: setup ## start the local stage and bring it up: ends with a URL
 	@$(SLUICEWAY) up local
 
-test: setup ## all tests
+test: setup ## the tests, in minutes
 	@scripts/test.sh
+
+test-all: setup ## the tests, and those marked long, as CI runs them
+	@scripts/test.sh --all
 
 check: setup ## style, types, import contracts
 	@scripts/check.sh

@@ -1,5 +1,5 @@
 #!/bin/sh
-# All tests: pytest (arguments go to it), then vitest. `make test` runs it after set-up.
+# Tests: pytest (arguments go to it; --all takes those marked long too), then vitest.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/.sluiceway/bin:$PATH"

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
+
+# A shell starts what it puts in the background with Ctrl-C ignored, and every process below inherits that:
+# the tests that press it would wait for nothing.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _FOUND_AT_ONCE = {"engine", "engine_path"}
 """Shared, but free: whoever asks for these may run anywhere."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="the tests marked long too, as CI does")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that share a stage, a host or a render stay together, so that it is made once and not once a process."""
     for item in items:
         if isinstance(item, pytest.Function) and (name := _shared_by(item)):
             item.add_marker(pytest.mark.xdist_group(name))
+    if not config.getoption("--all"):
+        long = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
 
 
 def _shared_by(item: pytest.Function) -> str | None:

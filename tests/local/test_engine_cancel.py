@@ -8,11 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from sluiceway.engine.resolve import Engine
+from tests.children import ended
 from tests.local.engine_project import Project, make_project
 
 SLEEPY = """\
@@ -41,18 +44,20 @@ def project(tmp_path: Path, engine: Engine) -> Project:
     return made
 
 
-def begin(project: Project, command: list[str]) -> subprocess.Popen[str]:
-    """Starts an update; returns when its program runs."""
+@contextmanager
+def begun(project: Project, command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    """An update whose program runs."""
     env = {**os.environ, **project.env}
     child = subprocess.Popen(
         command, env=env, cwd=project.workspace.root, text=True, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while not (project.workspace.root / "infra" / "started").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    return child
+    with ended(child):
+        deadline = time.monotonic() + 60
+        while not (project.workspace.root / "infra" / "started").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        yield child
 
 
 def programs(project: Project) -> list[str]:
@@ -81,9 +86,9 @@ def after(project: Project) -> None:
 
 
 def test_ctrl_c_ends_plain_pulumi_without_a_traceback_and_frees_the_stack(project: Project) -> None:
-    child = begin(project, ["pulumi", "up", "--yes", "--skip-preview", "-s", "local", "--non-interactive"])
-    child.send_signal(signal.SIGINT)
-    said, _ = child.communicate(timeout=30)
+    with begun(project, ["pulumi", "up", "--yes", "--skip-preview", "-s", "local", "--non-interactive"]) as child:
+        child.send_signal(signal.SIGINT)
+        said, _ = child.communicate(timeout=30)
     assert child.returncode != 0
     assert "Traceback" not in said
     assert "KeyboardInterrupt" not in said
@@ -92,18 +97,18 @@ def test_ctrl_c_ends_plain_pulumi_without_a_traceback_and_frees_the_stack(projec
 
 
 def test_ctrl_c_ends_an_update_of_ours_and_frees_the_stack(project: Project) -> None:
-    child = begin(project, [sys.executable, "-c", UP, str(project.workspace.root)])
-    child.send_signal(signal.SIGINT)
-    said, _ = child.communicate(timeout=30)
+    with begun(project, [sys.executable, "-c", UP, str(project.workspace.root)]) as child:
+        child.send_signal(signal.SIGINT)
+        said, _ = child.communicate(timeout=30)
     assert (child.returncode, said) == (130, "")
     wait_for_none(project)
     after(project)
 
 
 def test_after_kill_9_of_the_engine_nothing_of_it_runs_on_and_the_next_update_works(project: Project) -> None:
-    child = begin(project, ["pulumi", "up", "--yes", "--skip-preview", "-s", "local", "--non-interactive"])
-    child.kill()
-    child.communicate(timeout=30)
+    with begun(project, ["pulumi", "up", "--yes", "--skip-preview", "-s", "local", "--non-interactive"]) as child:
+        child.kill()
+        child.communicate(timeout=30)
     wait_for_none(project)
     after(project)
 
@@ -124,9 +129,9 @@ pulumi.export("fine", True)
 def test_after_kill_9_of_an_update_of_ours_its_engine_still_writes_down_all_that_it_made(project: Project) -> None:
     """An engine that dies of its broken pipe forgets what it is creating: the next update finds it in the way."""
     project.program(TALKING)
-    child = begin(project, [sys.executable, "-c", UP, str(project.workspace.root)])
-    child.kill()
-    child.communicate(timeout=30)
+    with begun(project, [sys.executable, "-c", UP, str(project.workspace.root)]) as child:
+        child.kill()
+        child.communicate(timeout=30)
     (project.workspace.root / "infra" / "go").touch()
     wait_for_none(project)
     assert project.stack().outputs()["fine"].value is True

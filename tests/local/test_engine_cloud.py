@@ -20,10 +20,13 @@ from sluiceway.local.api.config import zone_id
 from tests.local.conftest import LocalStage
 from tests.local.engine_project import Project, make_project
 
+# One by one the cases are in the provider's own tests and, through the command, in tests/e2e.
+pytestmark = pytest.mark.long
+
 CANARY = "S3CR-7f2a-canary"
 HEAD = f"""\
-import gc
-gc.disable()  # as in infra/__init__.py
+from infra.sdk import load_by_use
+load_by_use()
 import base64, json, pulumi
 import pulumi_cloudflare as cf
 ZONE = "{zone_id("sluiceway.test")}"

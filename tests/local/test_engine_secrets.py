@@ -117,6 +117,7 @@ def assert_read(project: Project) -> None:
     assert got == [value.encode() for value in STRINGS]
 
 
+@pytest.mark.long
 def test_pu_06_any_string_comes_back_byte_for_byte(project: Project) -> None:
     project.program(READER)
     stack = project.stack()
@@ -127,6 +128,7 @@ def test_pu_06_any_string_comes_back_byte_for_byte(project: Project) -> None:
     assert_read(project)
 
 
+@pytest.mark.long
 def test_pu_06_and_so_it_does_in_a_locale_without_utf_8(project: Project) -> None:
     project.program(READER + "print('模型 🦊')\n")
     code = (

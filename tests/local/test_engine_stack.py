@@ -33,6 +33,7 @@ def project(tmp_path: Path, engine: Engine) -> Project:
     return make_project(tmp_path / "checkout", engine)
 
 
+@pytest.mark.long
 def test_a_stage_goes_through_its_whole_life(project: Project) -> None:
     stack = project.stack()
     assert stack.ensure()

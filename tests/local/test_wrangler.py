@@ -157,6 +157,7 @@ def test_r2_objects_are_shared_with_the_worker(project: Make) -> None:
     worker.run("r2", "object", "delete", "wr-models/models/intent/1.bin", "--remote")
 
 
+@pytest.mark.long
 def test_secrets_stay_over_deploys_and_are_never_listed(project: Make) -> None:
     worker = project("wr-secret")
     worker.configure("env.API_KEY ?? 'none'")
@@ -170,6 +171,7 @@ def test_secrets_stay_over_deploys_and_are_never_listed(project: Make) -> None:
     assert worker.fetch().text == "hunter2!"
 
 
+@pytest.mark.long
 def test_triggers_and_routes(project: Make) -> None:
     worker = project("wr-triggers")
     worker.configure(

@@ -4,6 +4,8 @@ import { log, text } from "./log.ts";
 
 const MOST_WAITING = 10_000;
 const MOST_AT_ONCE = 500;
+/** Milliseconds that the first event of a batch waits for others: a post for each request would cost as much as it. */
+const LINGER = 25;
 
 export class Sink {
   readonly #url: string | null;
@@ -29,6 +31,7 @@ export class Sink {
     if (this.#sending || this.#url === null) return;
     this.#sending = true;
     while (this.#waiting.length > 0) {
+      await new Promise((done) => setTimeout(done, LINGER));
       const batch = this.#waiting.splice(0, MOST_AT_ONCE);
       try {
         const answer = await this.#post(this.#url, {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -86,6 +87,14 @@ def test_a_server_that_breaks_off_is_an_error_and_no_end(remote: Served) -> None
         remote.run(GLM, {"messages": user("#cut 3 #count 50"), "stream": True})
 
 
+def test_a_reset_connection_is_told_by_its_name() -> None:
+    """httpx's own words for it are empty."""
+    with raw_server([b"data: {}\n\n"], reset=True) as url, remote_stage(url) as remote:
+        answer = remote.run(GLM, {"messages": user("x")})
+    assert answer.status_code == 500
+    assert "broke off: ReadError" in answer.json()["errors"][0]["message"]
+
+
 def test_a_server_that_is_not_there_is_told(upstream: Served) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
@@ -96,18 +105,30 @@ def test_a_server_that_is_not_there_is_told(upstream: Served) -> None:
     assert "SLUICEWAY_LOCAL_AI_URL" in response.json()["errors"][0]["message"]
 
 
+def take_request(connection: socket.socket) -> None:
+    """Reads one request to its end: a socket closed with some of it unread is reset, and takes the answer along."""
+    with connection.makefile("rb") as stream:
+        size = 0
+        while (line := stream.readline()) not in (b"\r\n", b""):
+            name, _, value = line.partition(b":")
+            size = int(value) if name.lower() == b"content-length" else size
+        stream.read(size)
+
+
 @contextmanager
-def raw_server(pieces: list[bytes]) -> Iterator[str]:
-    """Answers one request with an event stream, cut into the given pieces."""
+def raw_server(pieces: list[bytes], *, reset: bool = False) -> Iterator[str]:
+    """Answers one request with an event stream, cut into the given pieces; ``reset``: and then drops it rudely."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def answer() -> None:
         connection, _ = listener.accept()
         with connection:
-            connection.recv(65536)
+            take_request(connection)
             connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
             for piece in pieces:
                 connection.sendall(piece)
+            if reset:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     thread = threading.Thread(target=answer)
     thread.start()

@@ -27,11 +27,13 @@ def s3(server: FakeS3, monkeypatch: pytest.MonkeyPatch) -> FakeS3:
 
 
 @pytest.fixture(scope="session")
-def shared_client(server: FakeS3) -> S3Client:
+def shared_client(server: FakeS3) -> Iterator[S3Client]:
     # Made once: botocore reads megabytes of descriptions for each client.
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-        return r2.client(server.url, "key-id", "secret-of-the-key")
+        made = r2.client(server.url, "key-id", "secret-of-the-key")
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from sluiceway.engine.resolve import Engine, describe, resolve
 from sluiceway.errors import UserError
 from sluiceway.progress import Progress
 from sluiceway.workspace import Workspace
+from tests.children import ended
 from tests.unit.engine import machine
 
 VERSION = "3.274.1"
@@ -245,10 +247,13 @@ RUN = (
 )
 
 
-def spawn(here: Machine) -> subprocess.Popen[str]:
+@contextmanager
+def spawned(here: Machine) -> Iterator[subprocess.Popen[str]]:
     env = {**os.environ, **here.env, "SLUICEWAY_CACHE_DIR": str(here.root / "cache")}
     command = [sys.executable, "-c", RUN, str(here.workspace.root)]
-    return subprocess.Popen(command, env=env, cwd=CHECKOUT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    with ended(subprocess.Popen(command, env=env, cwd=CHECKOUT, stdout=pipe, stderr=pipe, text=True)) as child:
+        yield child
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
@@ -260,10 +265,10 @@ def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
 
 def test_two_processes_at_once_build_once_and_the_other_waits_visibly(here: Machine) -> None:
     machine.go(here.bin, here.log, middle="sleep 2")
-    first = spawn(here)
-    wait_for(lambda: here.builds() == 1)
-    second = spawn(here)
-    (out, _), (other_out, other_err) = first.communicate(), second.communicate()
+    with spawned(here) as first:
+        wait_for(lambda: here.builds() == 1)
+        with spawned(here) as second:
+            (out, _), (other_out, other_err) = first.communicate(), second.communicate()
     assert (out.strip(), other_out.strip()) == ("build", "build")
     assert "waiting for another process" in other_err
     assert here.builds() == 1
@@ -271,20 +276,20 @@ def test_two_processes_at_once_build_once_and_the_other_waits_visibly(here: Mach
 
 def test_ctrl_c_ends_go_and_removes_its_gigabytes(here: Machine) -> None:
     machine.go(here.bin, here.log, middle=f"echo $$ > {here.root}/pid; sleep 60")
-    child = spawn(here)
-    wait_for((here.root / "pid").exists)
-    child.send_signal(signal.SIGINT)
-    child.communicate(timeout=20)
+    with spawned(here) as child:
+        wait_for((here.root / "pid").exists)
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=20)
     assert not here.leftovers()
     assert not alive(int((here.root / "pid").read_text()))
 
 
 def test_after_kill_9_the_next_run_ends_the_orphan_sweeps_and_builds(here: Machine) -> None:
     machine.go(here.bin, here.log, middle=f"test -e {here.root}/pid && exit 0; echo $$ > {here.root}/pid; sleep 60")
-    child = spawn(here)
-    wait_for((here.root / "pid").exists)
-    child.kill()
-    child.communicate()
+    with spawned(here) as child:
+        wait_for((here.root / "pid").exists)
+        child.kill()
+        child.communicate()
     orphan = int((here.root / "pid").read_text())
     assert here.leftovers()
     assert alive(orphan)

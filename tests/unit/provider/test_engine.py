@@ -18,6 +18,7 @@ RESOURCES = 15
 """Resources of the sample program, the stack's own among them."""
 
 
+@pytest.mark.long
 def test_life_of_a_stack(program: Program, served: Served) -> None:
     fake, _ = served
     _pu_02_preview_of_an_empty_stack_shows_what_is_unknown_and_writes_nothing(program, fake)

@@ -142,7 +142,7 @@ describe("the gate", () => {
 describe("the sink", () => {
   afterEach(() => vi.restoreAllMocks());
 
-  it("posts what came meanwhile in one batch, in order", async () => {
+  it("posts what comes together in one batch, in order", async () => {
     const bodies: unknown[][] = [];
     const post = vi.fn(async (_url: unknown, init?: RequestInit) => {
       bodies.push(JSON.parse(String(init?.body)));
@@ -153,7 +153,7 @@ describe("the sink", () => {
     sink.add([2]);
     sink.add([3, 4]);
     await vi.waitFor(() => expect(bodies.flat()).toHaveLength(4));
-    expect(bodies).toEqual([[1], [2, 3, 4]]);
+    expect(bodies).toEqual([[1, 2, 3, 4]]);
   });
 
   it("drops rather than grows without end", async () => {

@@ -1,12 +1,13 @@
 """All resources of the table in one program. SAMPLE changes it: ``reorder``, ``boom``, ``import``."""
 
-import gc
 import os
 from pathlib import Path
 
 import pulumi
 
-gc.disable()  # as in infra/__init__.py
+from infra.sdk import load_by_use
+
+load_by_use()
 import pulumi_cloudflare as cloudflare  # noqa: E402
 
 ACCOUNT = "10ca1000000000000000000000000000"
