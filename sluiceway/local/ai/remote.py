@@ -52,7 +52,7 @@ class RemoteEngine:
             async for event in _events(response):
                 yield event
         except httpx.HTTPError as error:
-            raise AiError(3043, f"The server behind SLUICEWAY_LOCAL_AI_URL broke off: {error}") from error
+            raise AiError(3043, f"The server behind SLUICEWAY_LOCAL_AI_URL broke off: {_words(error)}") from error
         finally:
             await response.aclose()
 
@@ -73,12 +73,19 @@ class RemoteEngine:
         except httpx.TimeoutException as error:
             raise AiError(3007) from error
         except httpx.HTTPError as error:
-            raise AiError(3043, f"The server behind SLUICEWAY_LOCAL_AI_URL can't be reached: {error}") from error
+            raise AiError(
+                3043, f"The server behind SLUICEWAY_LOCAL_AI_URL can't be reached: {_words(error)}"
+            ) from error
         if response.is_success:
             return response
         text = (await response.aread()).decode("utf-8", "replace")[:300]
         await response.aclose()
         raise _translated(response.status_code, text)
+
+
+def _words(error: httpx.HTTPError) -> str:
+    """What happened: for a reset or a time-out, httpx has only the name of its class."""
+    return str(error) or type(error).__name__
 
 
 def _translated(status: int, text: str) -> AiError:
