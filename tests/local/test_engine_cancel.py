@@ -115,9 +115,6 @@ def test_after_kill_9_of_the_engine_nothing_of_it_runs_on_and_the_next_update_wo
 
 TALKING = """\
 import pathlib, time, pulumi
-
-# Each presses Ctrl-C, or kills, in the middle of a real update: what else an update does is in tests/e2e.
-pytestmark = pytest.mark.long
 pulumi.ComponentResource("test:index:Thing", "a")
 pathlib.Path("started").touch()
 while not pathlib.Path("go").exists():

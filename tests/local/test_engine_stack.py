@@ -19,9 +19,6 @@ from tests.local.engine_project import THREE_THINGS, Project, make_project
 
 SLOW = """\
 import pathlib, time, pulumi
-
-# Real updates one by one; tests/e2e goes the same way through the command.
-pytestmark = pytest.mark.long
 if not pulumi.runtime.is_dry_run():
     pathlib.Path("started").touch()
     deadline = time.monotonic() + 120
@@ -36,6 +33,7 @@ def project(tmp_path: Path, engine: Engine) -> Project:
     return make_project(tmp_path / "checkout", engine)
 
 
+@pytest.mark.long
 def test_a_stage_goes_through_its_whole_life(project: Project) -> None:
     stack = project.stack()
     assert stack.ensure()
