@@ -94,7 +94,7 @@ def _is_ours_or_standard(name: str) -> bool:
 
 
 # Written in pieces so that this file does not hold what it looks for.
-_HOSTS = ("npm" + "js.org", "pypi" + ".org", "python" + "hosted.org", "proxy.golang" + ".org", "sum.golang" + ".org")
+_HOSTS = ("npm" + "js.org", "pypi" + ".org", "python" + "hosted.org", "proxy" + ".golang.org", "sum" + ".golang.org")
 _MACHINE = re.compile("/" + "work/(main|scratch|shared)|/" + "root/")
 
 
