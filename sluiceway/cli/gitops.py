@@ -13,6 +13,7 @@ import typer
 from sluiceway import settings
 from sluiceway.cli.context import find_workspace
 from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text
+from sluiceway.domain.stage import LOCAL
 from sluiceway.errors import UserError
 from sluiceway.gitops.changed import changed_paths, changed_stages
 from sluiceway.gitops.comment import PreviewReport, PreviewStep, PullRequest, markdown, upsert
@@ -27,7 +28,7 @@ def stages(
 ) -> None:
     """List the stages that the commits since BASE touch; the local stage is left out."""
     workspace = find_workspace()
-    known = [stage for stage in settings.stages(workspace) if stage != "local"]
+    known = [stage for stage in settings.stages(workspace) if stage != LOCAL]
     touched = changed_stages(changed_paths(workspace.root, base), known)
     if as_json:
         print_json(list(touched))
