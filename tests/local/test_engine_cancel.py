@@ -18,6 +18,9 @@ from sluiceway.engine.resolve import Engine
 from tests.children import ended
 from tests.local.engine_project import Project, make_project
 
+# Each presses Ctrl-C, or kills, in the middle of a real update: what else an update does is in tests/e2e.
+pytestmark = pytest.mark.long
+
 SLEEPY = """\
 import pathlib, time, pulumi
 pulumi.ComponentResource("test:index:Thing", "a")

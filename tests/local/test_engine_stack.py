@@ -17,6 +17,9 @@ from sluiceway.engine.resolve import Engine
 from sluiceway.errors import SluicewayError
 from tests.local.engine_project import THREE_THINGS, Project, make_project
 
+# Real updates one by one; tests/e2e goes the same way through the command.
+pytestmark = pytest.mark.long
+
 SLOW = """\
 import pathlib, time, pulumi
 if not pulumi.runtime.is_dry_run():
@@ -33,7 +36,6 @@ def project(tmp_path: Path, engine: Engine) -> Project:
     return make_project(tmp_path / "checkout", engine)
 
 
-@pytest.mark.long
 def test_a_stage_goes_through_its_whole_life(project: Project) -> None:
     stack = project.stack()
     assert stack.ensure()

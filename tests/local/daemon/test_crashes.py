@@ -7,10 +7,14 @@ import signal
 from pathlib import Path
 
 import httpx
+import pytest
 
 from sluiceway.local import lifecycle
 from sluiceway.processes import is_same_process
 from tests.local.daemon.conftest import all_gone, start, until
+
+# Each kills and starts a whole stage; tests/e2e does so once.
+pytestmark = pytest.mark.long
 
 
 def test_after_kill_9_of_the_daemon_nothing_runs_on_and_the_next_start_recovers(data: Path) -> None:
