@@ -19,6 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="the tests marked long too, as CI does")
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist reads the marks in a hook of its own
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that share a stage, a host or a render stay together, so that it is made once and not once a process."""
     for item in items:
