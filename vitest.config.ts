@@ -7,7 +7,12 @@ const miniflare = {
   compatibilityFlags: ["enable_request_signal"],
   kvNamespaces: ["CACHE"],
   r2Buckets: ["MODELS"],
-  durableObjects: { ROLLOUTS: { className: "RolloutController", useSQLite: true } },
+  durableObjects: {
+    ROLLOUTS: { className: "RolloutController", useSQLite: true },
+    KEYS: { className: "KeyRing", useSQLite: true },
+    LEDGER: { className: "Ledger", useSQLite: true },
+    CONVERSATIONS: { className: "Conversation", useSQLite: true },
+  },
   ratelimits: { RATE_LIMIT: { namespace_id: "1001", simple: { limit: 5, period: 60 as const } } },
   queueProducers: { EVENTS: "test-events" },
   bindings: { API_KEY: "test-key", VERSION: { id: "11111111-test", tag: "", timestamp: "" } },

@@ -8,8 +8,14 @@ from typing import Final
 from sluiceway.planning import names
 from sluiceway.planning.parts import Binding, BucketPlan, Export, FieldValue, Limits, Ref
 
-CONTROLLER: Final = "RolloutController"
-EXPORTS: Final = (Export(CONTROLLER, "durable-object", "sqlite"),)
+# Binding -> the class of its Durable Objects.
+OBJECTS: Final = {
+    "CONVERSATIONS": "Conversation",
+    "KEYS": "KeyRing",
+    "LEDGER": "Ledger",
+    "ROLLOUTS": "RolloutController",
+}
+EXPORTS: Final = tuple(Export(name, "durable-object", "sqlite") for name in sorted(OBJECTS.values()))
 
 
 def bindings(stage: str, bucket: BucketPlan, limits: Limits, secrets: tuple[str, ...]) -> tuple[Binding, ...]:
@@ -25,14 +31,17 @@ def bindings(stage: str, bucket: BucketPlan, limits: Limits, secrets: tuple[str,
         _binding("METRICS", "analytics_engine", dataset=names.dataset(stage)),
         _binding("MODELS", "r2_bucket", **models),
         _binding("RATE_LIMIT", "ratelimit", namespace_id=names.rate_limit_namespace(stage), simple=simple),
-        _binding("ROLLOUTS", "durable_object_namespace", class_name=CONTROLLER),
+        *(
+            _binding(name, "durable_object_namespace", class_name=object_class)
+            for name, object_class in OBJECTS.items()
+        ),
         _binding("VERSION", "version_metadata"),
         *(_binding(name, "secret_text", text=Ref("secret", name)) for name in secrets),
     ]
     return tuple(sorted(found, key=lambda binding: binding.name))
 
 
-NAMES: Final = frozenset({"AI", "CACHE", "EVENTS", "METRICS", "MODELS", "RATE_LIMIT", "ROLLOUTS", "VERSION"})
+NAMES: Final = frozenset({"AI", "CACHE", "EVENTS", "METRICS", "MODELS", "RATE_LIMIT", "VERSION", *OBJECTS})
 """Names that a secret can't have."""
 
 

@@ -27,7 +27,8 @@ def test_every_stage_declares_a_worker_its_version_and_its_deployment(stages: St
     assert deployment.inputs["versions"] == [{"versionId": "id-version", "percentage": 100}]
     assert version.urn in deployment.dependencies
     assert version.inputs["annotations"] == {"workersTag": stages.render(stage).release}
-    assert version.inputs["exports"] == {"RolloutController": {"type": "durable-object", "storage": "sqlite"}}
+    kept = {"type": "durable-object", "storage": "sqlite"}
+    assert version.inputs["exports"] == dict.fromkeys(("Conversation", "KeyRing", "Ledger", "RolloutController"), kept)
     assert "migrations" not in version.inputs
 
 

@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { Auth, Budgets, Conversations, Guard, Resilience, Semantic, Telemetry } from "./config-policies.ts";
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const positive = v.pipe(v.number(), v.integer(), v.minValue(1));
@@ -11,9 +12,28 @@ const ArtifactFile = v.object({
   bytes: count,
 });
 
+/** US dollars for a million tokens. `cached` null: cached prompt tokens cost what the others do. */
+const Price = v.object({
+  input: v.pipe(v.number(), v.minValue(0)),
+  cached: v.optional(v.nullable(v.pipe(v.number(), v.minValue(0))), null),
+  output: v.pipe(v.number(), v.minValue(0)),
+});
+
 const ModelVersion = v.object({
   backend: text,
+  /** The backend's own name of the model. */
   id: v.optional(text),
+  /** Of an `openai` backend: the URL that `/chat/completions` is added to. */
+  base_url: v.nullish(text),
+  /** Of an `openai` backend: name of the secret that is its bearer token. Without: none is sent. */
+  secret: v.nullish(text),
+  /** Of an `openai` backend: its provider's name in the stage's AI Gateway, to go through it. Without: directly. */
+  provider: v.nullish(text),
+  /** Tokens of prompt and answer together. Without: unknown, and not checked. */
+  context_window: v.nullish(positive),
+  price: v.nullish(Price),
+  /** Whether it takes pictures. */
+  vision: v.nullish(v.boolean()),
   prompt: v.nullish(v.string()),
   parameters: v.nullish(v.record(v.string(), v.unknown())),
   artifact: v.nullish(v.object({ files: v.array(ArtifactFile) })),
@@ -23,6 +43,8 @@ const Model = v.object({
   task: text,
   default: v.optional(v.boolean(), false),
   versions: v.record(v.pipe(v.string(), v.regex(/^[1-9][0-9]*$/, "a version is a whole number")), ModelVersion),
+  /** Who answers, in this order, when this model can't: `chat-small`, `chat@1`. */
+  fallback: v.optional(v.array(text), []),
   split: v.pipe(
     v.array(v.tuple([positive, v.pipe(count, v.maxValue(100))])),
     v.minLength(1, "must name at least one version"),
@@ -57,6 +79,8 @@ const Config = v.object({
     period: v.picklist([10, 60]),
     /** Most output tokens that a client may ask for in one request. */
     max_tokens: v.optional(positive, 32_768),
+    /** Prompt and answer tokens that one caller may use in a minute. Null: any number. */
+    tokens_per_minute: v.optional(v.nullable(positive), null),
   }),
   timeouts: v.optional(Timeouts, {}),
   cache: v.object({
@@ -65,12 +89,20 @@ const Config = v.object({
     ttl: count,
     /** Also cache requests that leave the temperature to the model version. */
     sampled: v.optional(v.boolean(), false),
+    /** Answers to nearly the same question too. Null: only to the very same. */
+    semantic: v.optional(v.nullable(Semantic), null),
   }),
-  auth: v.object({ required: v.boolean() }),
+  auth: Auth,
+  resilience: v.optional(Resilience, {}),
+  budgets: v.optional(Budgets, {}),
+  guard: v.optional(Guard, {}),
+  telemetry: v.optional(Telemetry, {}),
+  conversations: v.optional(Conversations, {}),
   log: v.object({ prompts: v.boolean() }),
 });
 
 export type ModelVersion = v.InferOutput<typeof ModelVersion>;
+export type Price = v.InferOutput<typeof Price>;
 export type Model = v.InferOutput<typeof Model>;
 export type GatewayConfig = v.InferOutput<typeof Config>;
 

@@ -1,3 +1,6 @@
+import type { KeyRing } from "./access/key-ring.ts";
+import type { Ledger } from "./budget/ledger.ts";
+import type { Conversation } from "./conversation/conversation.ts";
 import type { RolloutController } from "./rollout/controller.ts";
 
 /** What the platform binds to the Worker. The `Env` that is rendered for each stage is assignable to it. */
@@ -12,8 +15,16 @@ export interface GatewayEnv {
   VERSION: WorkerVersionMetadata;
   /** One object per stage, which owns the live split. */
   ROLLOUTS: DurableObjectNamespace<RolloutController>;
+  /** One object per stage, which knows the keys that `sluiceway keys` made. */
+  KEYS: DurableObjectNamespace<KeyRing>;
+  /** One object per key, per team, and one for the stage: what each has spent. */
+  LEDGER: DurableObjectNamespace<Ledger>;
+  /** One object per conversation. */
+  CONVERSATIONS: DurableObjectNamespace<Conversation>;
   /** Absent on a stage without a queue. */
   EVENTS?: Queue;
   /** Absent only on a stage with `auth.required: false`. */
   API_KEY?: string;
+  /** Opens the admin endpoints; without it they are closed. */
+  ADMIN_KEY?: string;
 }

@@ -1,4 +1,5 @@
 import type { Context, MiddlewareHandler } from "hono";
+import type { Principal } from "./access/principal.ts";
 import type { ExactCache } from "./cache/exact.ts";
 import type { GatewayConfig } from "./config.ts";
 import type { GatewayEnv } from "./env.ts";
@@ -24,6 +25,8 @@ export interface Gateway {
 export interface GatewayVariables {
   gateway: Gateway;
   record: RequestRecord;
+  /** Who calls; set once the caller was let in. */
+  principal: Principal;
   /** The request's body, read once, at most `limits.body_bytes` long. Throws the 413. */
   readBody: () => Promise<Uint8Array>;
 }

@@ -5,6 +5,9 @@ import type { GatewayEnv } from "./env.ts";
 import type { Ambient } from "./gateway.ts";
 import { controllerOf, LiveTable } from "./routing/table.ts";
 
+export { KeyRing } from "./access/key-ring.ts";
+export { Ledger } from "./budget/ledger.ts";
+export { Conversation } from "./conversation/conversation.ts";
 export type { GatewayEnv } from "./env.ts";
 export { RolloutController } from "./rollout/controller.ts";
 

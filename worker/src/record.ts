@@ -16,6 +16,14 @@ export interface RequestRecord {
   bytesOut: number;
   usage: Usage | null;
   usageEstimated: boolean;
+  /** US dollars, by the version's price; null until it is settled. */
+  costUsd: number | null;
+  /** The version that answered in place of the one that was routed to, `chat-small@1`, and why. */
+  fallback: { readonly model: string; readonly reason: string } | null;
+  /** Calls to backends beyond the first. */
+  retries: number;
+  /** What the guard found, by rule; the score of a prompt injection from 0 to 1. */
+  guard: { readonly hits: readonly string[]; readonly score: number } | null;
   ttftMs: number | null;
   errorCode: string | null;
   rateLimiter: "ok" | "failed" | null;
@@ -41,6 +49,10 @@ export function newRecord(id: string, startedAt: number): RequestRecord {
     bytesOut: 0,
     usage: null,
     usageEstimated: false,
+    costUsd: null,
+    fallback: null,
+    retries: 0,
+    guard: null,
     ttftMs: null,
     errorCode: null,
     rateLimiter: null,

@@ -54,7 +54,12 @@ export async function startBundled(config: Json, ai: URL): Promise<{ mf: Minifla
     ai: { binding: "AI", remoteProxyConnectionString: ai as never },
     kvNamespaces: ["CACHE"],
     r2Buckets: ["MODELS"],
-    durableObjects: { ROLLOUTS: { className: "RolloutController", useSQLite: true } },
+    durableObjects: {
+      ROLLOUTS: { className: "RolloutController", useSQLite: true },
+      KEYS: { className: "KeyRing", useSQLite: true },
+      LEDGER: { className: "Ledger", useSQLite: true },
+      CONVERSATIONS: { className: "Conversation", useSQLite: true },
+    },
     ratelimits: { RATE_LIMIT: { namespace_id: "1001", simple: { limit: 1000, period: 60 } } },
     bindings: { API_KEY: "test-key", VERSION: { id: "v-1", tag: "", timestamp: "" } },
     analyticsEngineDatasets: { METRICS: { dataset: "test" } },

@@ -121,6 +121,9 @@ def test_bindings_are_complete_sorted_and_refer_to_what_does_not_exist_yet() -> 
         "API_KEY": ("secret_text", {"text": Ref("secret", "API_KEY")}),
         "CACHE": ("kv_namespace", {"namespace_id": Ref("kv", "id")}),
         "EVENTS": ("queue", {"queue_name": Ref("queue", "name")}),
+        "CONVERSATIONS": ("durable_object_namespace", {"class_name": "Conversation"}),
+        "KEYS": ("durable_object_namespace", {"class_name": "KeyRing"}),
+        "LEDGER": ("durable_object_namespace", {"class_name": "Ledger"}),
         "METRICS": ("analytics_engine", {"dataset": "sluiceway_dev"}),
         "MODELS": ("r2_bucket", {"bucket_name": Ref("bucket", "name")}),
         "RATE_LIMIT": ("ratelimit", {"namespace_id": "1002", "simple": {"limit": 600, "period": 60}}),
@@ -188,7 +191,8 @@ def test_a_zone_rule_covers_this_stages_hosts_and_no_other() -> None:
         (
             {"secrets": ["API_KEY", "METRICS"]},
             "here: config.sluiceway:secrets: the Worker has a binding of this name, got 'METRICS'",
-            "give the secret another name; taken are AI, CACHE, EVENTS, METRICS, MODELS, RATE_LIMIT, ROLLOUTS, VERSION",
+            "give the secret another name; taken are "
+            "AI, CACHE, CONVERSATIONS, EVENTS, KEYS, LEDGER, METRICS, MODELS, RATE_LIMIT, ROLLOUTS, VERSION",
         ),
     ],
 )

@@ -1,12 +1,17 @@
 import type { Answer, Call, Message, Piece, Usage } from "../backends/backend.ts";
 import { backendOf } from "../backends/choose.ts";
+import { type Reservation, reserve } from "../budget/reserve.ts";
 import { cacheKey } from "../cache/key.ts";
 import { sha256Hex } from "../digest.ts";
 import type { GatewayContext } from "../gateway.ts";
+import { guardAnswer, guardPieces } from "../guard/answer.ts";
+import { guardPrompt } from "../guard/prompt.ts";
 import { timed } from "../record.ts";
 import { clientAddress } from "../routing/client.ts";
 import { type Route, routeTo } from "../routing/route.ts";
 import { controllerOf } from "../routing/table.ts";
+import { estimateTokens, estimateUsage, textOf } from "../tokens/estimate.ts";
+import { checkWindow } from "../tokens/window.ts";
 import type { Collector } from "./collect.ts";
 import { orAbort, withDeadlines } from "./deadlines.ts";
 import { holdFirst } from "./hold.ts";
@@ -14,7 +19,6 @@ import { effective } from "./parameters.ts";
 import { replay } from "./replay.ts";
 import type { ChatRequest } from "./request.ts";
 import type { AnswerName } from "./shapes.ts";
-import { estimateUsage, textOf } from "./tokens.ts";
 
 /** A request on its way: where it goes, under which key its answer is kept, how it is stopped. */
 interface Trip {
@@ -45,30 +49,52 @@ export interface ServedStream {
 export async function serveWhole(c: GatewayContext, request: ChatRequest): Promise<ServedWhole> {
   const trip = await setOut(c, request);
   const kept = await fromCache(trip);
+  if (kept !== null) return { name: nameOf(trip), answer: kept, usage: settle(trip, kept, null, false) };
+  const held = await admit(trip);
+  try {
+    const answer = guardAnswer(c, await complete(trip));
+    return { name: nameOf(trip), answer, usage: settle(trip, answer, held, true) };
+  } catch (error) {
+    held.release();
+    throw error;
+  }
+}
+
+function complete({ c, route, call, abort }: Trip): Promise<Answer> {
   const { answer_ms } = c.var.gateway.config.timeouts;
-  const backend = backendOf(trip.route.spec, c.env);
-  const answer =
-    kept ??
-    (await timed(c.var.record, "backend", () => orAbort(answer_ms, trip.abort, () => backend.complete(trip.call))));
-  const usage = settle(trip, answer, kept === null);
-  return { name: nameOf(trip), answer, usage };
+  const backend = backendOf(route.spec, c.env);
+  return timed(c.var.record, "backend", () => orAbort(answer_ms, abort, () => backend.complete(call)));
+}
+
+/** Reserves what the request may come to at most. */
+function admit({ c, call }: Trip): Promise<Reservation> {
+  const promptTokens = call.messages.reduce((sum, { content }) => sum + estimateTokens(textOf(content)), 0);
+  const worst = { promptTokens, maxTokens: Number(call.parameters.max_tokens), spec: call.version };
+  return timed(c.var.record, "budget", () => reserve(c, worst));
 }
 
 /** Answers as a stream; resolves when the first content is there. Throws `ApiError` for a failure before that. */
 export async function serveStream(c: GatewayContext, request: ChatRequest): Promise<ServedStream> {
   const trip = await setOut(c, request);
   const kept = await fromCache(trip);
-  const pieces = kept === null ? await openStream(trip) : replay(kept);
-  return {
-    name: nameOf(trip),
-    pieces,
-    abort: trip.abort,
-    settle: (streamed, whole) => settle(trip, streamed.answer(), whole && kept === null),
-  };
+  const held = kept === null ? await admit(trip) : null;
+  try {
+    const pieces = kept === null ? guardPieces(c, await openStream(trip)) : replay(kept);
+    return {
+      name: nameOf(trip),
+      pieces,
+      abort: trip.abort,
+      settle: (streamed, whole) => settle(trip, streamed.answer(), held, whole && kept === null),
+    };
+  } catch (error) {
+    held?.release();
+    throw error;
+  }
 }
 
-async function setOut(c: GatewayContext, request: ChatRequest): Promise<Trip> {
+async function setOut(c: GatewayContext, asked: ChatRequest): Promise<Trip> {
   const { gateway, record } = c.var;
+  const request = guardPrompt(c, asked);
   const user = request.user ?? (c.req.header("x-sluiceway-user") || `${record.tenant} ${clientAddress(c.req.raw)}`);
   const source = () => controllerOf(c.env, gateway.config);
   const splitOf = (model: string) => gateway.table.splitOf(model, source, (work) => c.executionCtx.waitUntil(work));
@@ -87,6 +113,7 @@ async function setOut(c: GatewayContext, request: ChatRequest): Promise<Trip> {
     gateway: gateway.config.gateway,
     signal: abort.signal,
   };
+  checkWindow(route.spec, call.messages, Number(call.parameters.max_tokens));
   return { c, request, route, key: await keyOf(c, request, route), call, abort };
 }
 
@@ -121,11 +148,12 @@ async function openStream(trip: Trip): Promise<AsyncGenerator<Piece, void, undef
   });
 }
 
-/** Books what the answer cost and, when it is whole and new, offers it to the cache. */
-function settle({ c, key, call }: Trip, answer: Answer, keep: boolean): Usage {
+/** Books what the answer cost and, when it is whole and new, offers it to the cache. `held` null: it cost nothing. */
+function settle({ c, key, call }: Trip, answer: Answer, held: Reservation | null, keep: boolean): Usage {
   const { gateway, record } = c.var;
   record.usageEstimated = answer.usage === null || answer.usage.estimated === true;
   record.usage = answer.usage ?? estimateUsage(call.messages, answer);
+  record.costUsd = held?.settle(record.usage, call.version) ?? 0;
   if (keep && key !== null) {
     c.executionCtx.waitUntil(gateway.cache.keep(c.env.CACHE, key, { ...answer, usage: record.usage }));
   }

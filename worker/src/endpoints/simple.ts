@@ -1,10 +1,10 @@
 import { type JsonObject, parseJsonObject } from "../chat/json-body.ts";
 import { type ChatRequest, readChatRequest } from "../chat/request.ts";
 import { serveWhole } from "../chat/serve.ts";
-import { textOf } from "../chat/tokens.ts";
 import { ApiError, badRequest } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { defaultModel } from "../routing/route.ts";
+import { textOf } from "../tokens/estimate.ts";
 import { json } from "./json.ts";
 
 /** `POST /`: `{"prompt", "max_tokens"?, "temperature"?, "model"?, "user"?}` -> `{"response": {"text"}}`. */

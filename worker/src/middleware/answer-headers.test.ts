@@ -10,7 +10,7 @@ describe("answer headers", () => {
     expect(headers.get("x-sluiceway-release")).toBe("r-0123456789ab");
     expect(headers.get("x-sluiceway-cache")).toBe("miss");
     expect(headers.get("server-timing")).toMatch(
-      /^route;dur=[\d.]+, cache;dur=[\d.]+, backend;dur=[\d.]+, total;dur=[\d.]+$/,
+      /^route;dur=[\d.]+, cache;dur=[\d.]+, budget;dur=[\d.]+, backend;dur=[\d.]+, total;dur=[\d.]+$/,
     );
   });
 

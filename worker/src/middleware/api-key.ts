@@ -1,3 +1,4 @@
+import { NOBODY } from "../access/principal.ts";
 import { hex, sha256 } from "../digest.ts";
 import { ApiError } from "../errors.ts";
 import type { GatewayMiddleware } from "../gateway.ts";
@@ -14,8 +15,10 @@ export function apiKey(required: boolean): GatewayMiddleware {
       if (!expected) throw new ApiError(500, "misconfigured", "The gateway has no API key to check against.");
       const [given, right] = await Promise.all([sha256(presented(c.req.raw.headers)), sha256(expected)]);
       if (!crypto.subtle.timingSafeEqual(given, right)) throw unauthorised();
-      c.var.record.tenant = hex(given).slice(0, 32);
-    }
+      const tenant = hex(given).slice(0, 32);
+      c.var.record.tenant = tenant;
+      c.set("principal", { ...NOBODY, tenant, via: "stage-key", keyId: tenant.slice(0, 12) });
+    } else c.set("principal", NOBODY);
     await next();
   };
 }

@@ -1,7 +1,7 @@
 // A type only: `stage.ts` imports the test runtime, which imports this file.
 import type { Stage } from "./stage.ts";
 
-export { RolloutController } from "../../src/index.ts";
+export { Conversation, KeyRing, Ledger, RolloutController } from "../../src/index.ts";
 
 /** The stage that requests over the `SELF` binding reach; a test puts its own here. */
 export const served: { stage: Stage | null } = { stage: null };

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { estimateTokens, estimateUsage } from "./tokens.ts";
+import { estimateTokens, estimateUsage } from "./estimate.ts";
 
 it("counts a wide character as a token, and four others", () => {
   expect(estimateTokens("北京欢迎你")).toBe(5);
