@@ -36,7 +36,7 @@ def test_a_binding_that_the_worker_needs_and_a_stage_lacks_is_a_type_error(stage
             check_types(out_dir, stages.checkout, NODE)
     finally:
         env.write_text(whole, encoding="utf-8")
-    assert caught.value.path == ".sluiceway/build/local/src/worker-entry.ts:7:7"
+    assert caught.value.path == ".sluiceway/build/local/src/worker-entry.ts:10:7"
 
 
 def test_every_stage_runs_the_same_bundle_under_a_release_of_its_own_settings(stages: Stages) -> None:
