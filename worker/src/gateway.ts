@@ -11,6 +11,8 @@ export interface Ambient {
   /** Milliseconds since the epoch. */
   now(): number;
   newId(): string;
+  /** In `[0, 1)`, for chance only, never for secrets. */
+  random(): number;
   log(line: string): void;
 }
 

@@ -14,6 +14,7 @@ export { RolloutController } from "./rollout/controller.ts";
 const PLATFORM: Ambient = {
   now: () => Date.now(),
   newId: () => `req-${crypto.randomUUID().replaceAll("-", "")}`,
+  random: () => Math.random(),
   log: (line) => console.log(line),
 };
 

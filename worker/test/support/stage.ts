@@ -61,6 +61,8 @@ export class Stage {
   readonly env: GatewayEnv;
   /** Milliseconds that the clock is ahead. */
   ahead = 0;
+  /** What chance gives, in `[0, 1)`. */
+  chance: () => number = () => 0.5;
   readonly #handler: ExportedHandler<GatewayEnv>;
 
   constructor(changes: Json = {}, bindings: Partial<GatewayEnv> = {}) {
@@ -68,6 +70,7 @@ export class Stage {
     const ambient: Ambient = {
       now: () => Date.now() + this.ahead,
       newId: () => `req-test-${++ids}`,
+      random: () => this.chance(),
       log: (line) => this.logs.push(JSON.parse(line) as Json),
     };
     this.#handler = createGateway(JSON.stringify(stageConfig(changes)), ambient);
