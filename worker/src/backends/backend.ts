@@ -21,18 +21,42 @@ export interface ContentPart {
   [field: string]: unknown;
 }
 
-/** One request to a model version: everything that shapes the answer, nothing about how it is wrapped. */
-export interface Call {
+/** What every call to a backend has, whatever it asks for. */
+export interface AnyCall {
   readonly version: ModelVersion;
+  /** AI Gateway of the stage, if it has one. */
+  readonly gateway: string | null;
+  /** Aborts when the client leaves or a deadline passes. */
+  readonly signal: AbortSignal;
+  /** W3C trace context to hand on. */
+  readonly traceparent?: string | undefined;
+  /** Whether another model answers when this one is busy: then it should say so at once, not queue. */
+  readonly rejectIfBusy?: boolean | undefined;
+}
+
+/** One request to a model version: everything that shapes the answer, nothing about how it is wrapped. */
+export interface Call extends AnyCall {
   readonly messages: readonly Message[];
   /** Version defaults overlaid by the client's; `max_tokens` is always there. */
   readonly parameters: Readonly<Record<string, unknown>>;
   /** Same for the turns of one conversation, so that the backend can reuse its prefix cache. */
   readonly session: string;
-  /** AI Gateway of the stage, if it has one. */
-  readonly gateway: string | null;
-  /** Aborts when the client leaves or a deadline passes. */
-  readonly signal: AbortSignal;
+}
+
+/** A text, or one that is already tokens of the model. */
+export type EmbedInput = string | readonly number[];
+
+/** Texts to turn into vectors, at least one. */
+export interface EmbedCall extends AnyCall {
+  readonly input: readonly EmbedInput[];
+  /** Length of the vectors that the client wants. Null: the model's own. */
+  readonly dimensions: number | null;
+}
+
+/** One vector for each input, in the same order. `usage` is null when the backend told none. */
+export interface Embeddings {
+  vectors: number[][];
+  usage: Usage | null;
 }
 
 export interface Choice {
@@ -61,11 +85,12 @@ export interface Piece {
   usage: Usage | null;
 }
 
-/** What answers. Both forms throw `ApiError`; a stream that just stops is an error too, never a short answer. */
+/** What answers. All forms throw `ApiError`; a stream that just stops is an error too, never a short answer. */
 export interface Backend {
   complete(call: Call): Promise<Answer>;
   /** Resolves when the backend has accepted the call; ends after the last piece of a whole answer. */
   stream(call: Call): Promise<AsyncGenerator<Piece, void, undefined>>;
+  embed(call: EmbedCall): Promise<Embeddings>;
 }
 
 /** A fault of the backend, or of the way to it. */

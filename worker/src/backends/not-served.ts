@@ -1,5 +1,5 @@
 import { ApiError } from "../errors.ts";
-import type { Answer, Backend, Piece } from "./backend.ts";
+import type { Answer, Backend, Embeddings, Piece } from "./backend.ts";
 
 /** Stands where a backend would be for versions that this Worker can't run: every call says so. */
 export class NotServed implements Backend {
@@ -14,6 +14,10 @@ export class NotServed implements Backend {
   }
 
   async stream(): Promise<AsyncGenerator<Piece, void, undefined>> {
+    throw this.#refusal();
+  }
+
+  async embed(): Promise<Embeddings> {
     throw this.#refusal();
   }
 

@@ -1,5 +1,5 @@
 import { ApiError } from "../errors.ts";
-import { type Answer, type Backend, type Call, type Piece, upstreamError } from "./backend.ts";
+import { type Answer, type Backend, type Call, type Embeddings, type Piece, upstreamError } from "./backend.ts";
 import { decodeEvents } from "./sse.ts";
 import { refusal, thrown } from "./workers-ai-errors.ts";
 import { forWorkersAi } from "./workers-ai-messages.ts";
@@ -46,6 +46,10 @@ export class WorkersAi implements Backend {
     const response = await this.#run(call, { stream: true, stream_options: { include_usage: true } });
     if (response.body === null) throw upstreamError("Workers AI sent no stream.");
     return pieces(response.body, call);
+  }
+
+  async embed(): Promise<Embeddings> {
+    throw new ApiError(501, "embeddings_not_served", "This model turns no texts into vectors yet.", { param: "model" });
   }
 
   async #run(call: Call, extra: Record<string, unknown>): Promise<Response> {
