@@ -1,18 +1,17 @@
 import { ApiError, asApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { Collector } from "./collect.ts";
+import type { StreamFormat } from "./format.ts";
 import type { ServedStream } from "./serve.ts";
-import { ChunkWriter } from "./shapes.ts";
 
 const encoder = new TextEncoder();
-const DONE = "data: [DONE]\n\n";
 
-/** Answers with server-sent events in OpenAI's shape. A failure on the way ends the stream with one error event. */
-export function streamResponse(c: GatewayContext, served: ServedStream, includeUsage: boolean): Response {
+/** Answers with server-sent events in the endpoint's format. A failure on the way ends the stream with one error event. */
+export function streamResponse(c: GatewayContext, served: ServedStream, format: StreamFormat): Response {
   const ended = Promise.withResolvers<void>();
   c.var.record.streamed = true;
   c.var.record.ended = ended.promise;
-  return new Response(bodyOf(c, served, eventsOf(c, served, includeUsage), ended.resolve), {
+  return new Response(bodyOf(c, served, eventsOf(c, served, format), ended.resolve), {
     headers: {
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-cache, no-transform",
@@ -57,27 +56,25 @@ function bodyOf(
   return new ReadableStream({ pull, cancel: leave }, { highWaterMark: 0 });
 }
 
-async function* eventsOf(c: GatewayContext, served: ServedStream, includeUsage: boolean): Events {
+async function* eventsOf(c: GatewayContext, served: ServedStream, format: StreamFormat): Events {
   const { record, gateway } = c.var;
-  const writer = new ChunkWriter(served.name, includeUsage);
   const collector = new Collector();
   let settled = false;
   try {
     for await (const piece of served.pieces) {
       record.ttftMs ??= gateway.ambient.now() - record.startedAt;
       collector.add(piece);
-      const chunk = writer.chunk(piece);
-      if (chunk !== null) yield event(chunk);
+      const text = format.piece(piece);
+      if (text !== "") yield text;
     }
     const usage = served.settle(collector, true);
     settled = true;
-    if (includeUsage) yield event(writer.usageChunk(usage));
-    yield DONE;
+    yield format.end(usage);
   } catch (error) {
     if (clientLeft(served.abort.signal)) return;
     const fault = asApiError(error);
     record.errorCode = fault.code;
-    yield event(fault.body(record.id));
+    yield format.failure(fault.body(record.id));
   } finally {
     // Also when the client left: what was streamed has its price.
     if (!settled) served.settle(collector, false);
@@ -87,8 +84,4 @@ async function* eventsOf(c: GatewayContext, served: ServedStream, includeUsage: 
 /** A deadline aborts with the error that the client is told; a client that left aborts with anything else. */
 function clientLeft(signal: AbortSignal): boolean {
   return signal.aborted && !(signal.reason instanceof ApiError);
-}
-
-function event(value: unknown): string {
-  return `data: ${JSON.stringify(value)}\n\n`;
 }
