@@ -2,7 +2,6 @@
 
 from sluiceway.planning.parts import (
     ArtifactPlan,
-    Auth,
     Binding,
     BucketPlan,
     Cache,
@@ -22,6 +21,7 @@ from sluiceway.planning.parts import (
     Zone,
 )
 from sluiceway.planning.plan import plan
+from sluiceway.planning.policy_parts import Auth, Policies
 from sluiceway.planning.stage_plan import StagePlan
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "Log",
     "ModelPlan",
     "Observability",
+    "Policies",
     "QueuePlan",
     "RateLimitRule",
     "Ref",

@@ -8,6 +8,7 @@ from typing import Literal
 
 from sluiceway.domain.model import ModelVersion, Task
 from sluiceway.domain.split import Split
+from sluiceway.planning.policy_parts import Semantic
 
 ResourceName = Literal["kv", "bucket", "queue", "secret"]
 
@@ -159,6 +160,7 @@ class Limits:
     requests: int
     period: int
     max_tokens: int
+    tokens_per_minute: int | None
     cpu_ms: int | None
 
 
@@ -167,11 +169,7 @@ class Cache:
     enabled: bool
     ttl: int
     sampled: bool
-
-
-@dataclass(frozen=True)
-class Auth:
-    required: bool
+    semantic: Semantic | None
 
 
 @dataclass(frozen=True)

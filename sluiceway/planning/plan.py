@@ -11,7 +11,6 @@ from sluiceway.errors import UserError
 from sluiceway.planning import edge, names, storage
 from sluiceway.planning.bindings import EXPORTS, NAMES, bindings
 from sluiceway.planning.parts import (
-    Auth,
     Cache,
     Cors,
     GatewayPlan,
@@ -23,6 +22,7 @@ from sluiceway.planning.parts import (
     Zone,
 )
 from sluiceway.planning.pick import pick
+from sluiceway.planning.policies import auth, policies, semantic
 from sluiceway.planning.stage_plan import StagePlan
 from sluiceway.settings.checks import GATEWAY_KEY
 from sluiceway.settings.model import Settings
@@ -65,7 +65,8 @@ def plan(settings: Settings, catalog: Catalog) -> StagePlan:
         cors=Cors(pick(settings.cors.origins, ()), pick(settings.cors.max_age, 600)),
         limits=limits,
         cache=_cache(settings),
-        auth=Auth(pick(settings.auth.required, True)),
+        auth=auth(settings.auth),
+        policies=policies(settings, catalog, secrets),
         log=Log(pick(settings.log.prompts, False)),
         observability=_observability(settings),
     )
@@ -106,13 +107,16 @@ def _limits(settings: Settings) -> Limits:
         requests=pick(settings.rate_limit.requests, 600),
         period=pick(settings.rate_limit.period, 60),
         max_tokens=pick(settings.limits.max_tokens, 32_768),
+        tokens_per_minute=settings.limits.tokens_per_minute,
         cpu_ms=settings.limits.cpu_ms,
     )
 
 
 def _cache(settings: Settings) -> Cache:
     stated = settings.cache
-    return Cache(pick(stated.enabled, True), pick(stated.ttl, 300), pick(stated.sampled, False))
+    return Cache(
+        pick(stated.enabled, True), pick(stated.ttl, 300), pick(stated.sampled, False), semantic(stated.semantic)
+    )
 
 
 def _observability(settings: Settings) -> Observability:

@@ -8,7 +8,6 @@ from sluiceway.domain.model import ModelVersion
 from sluiceway.domain.release import Json
 from sluiceway.planning.parts import (
     ArtifactPlan,
-    Auth,
     Binding,
     BucketPlan,
     Cache,
@@ -25,6 +24,7 @@ from sluiceway.planning.parts import (
     RateLimitRule,
     Zone,
 )
+from sluiceway.planning.policy_parts import Auth, Policies, document
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,7 @@ class StagePlan:
     limits: Limits
     cache: Cache
     auth: Auth
+    policies: Policies
     log: Log
     observability: Observability
 
@@ -71,6 +72,7 @@ class StagePlan:
             "gateway": self.gateway.id if self.gateway else None,
             "limits": self._limits(),
             "cache": self._cache(),
+            **self.policies.document("resilience", "guard", "conversations"),
         }
 
     def config_document(self, release: str) -> dict[str, Json]:
@@ -81,7 +83,8 @@ class StagePlan:
             "release": release,
             "worker": self.worker_name,
             "cors": {"origins": list(self.cors.origins), "max_age": self.cors.max_age},
-            "auth": {"required": self.auth.required},
+            **self.policies.document(),
+            "auth": document(self.auth),
             "log": {"prompts": self.log.prompts},
         }
 
@@ -92,10 +95,13 @@ class StagePlan:
             "requests": limits.requests,
             "period": limits.period,
             "max_tokens": limits.max_tokens,
+            "tokens_per_minute": limits.tokens_per_minute,
         }
 
     def _cache(self) -> Json:
-        return {"enabled": self.cache.enabled, "ttl": self.cache.ttl, "sampled": self.cache.sampled}
+        cache = self.cache
+        semantic = document(cache.semantic) if cache.semantic else None
+        return {"enabled": cache.enabled, "ttl": cache.ttl, "sampled": cache.sampled, "semantic": semantic}
 
     def _model(self, model: ModelPlan) -> Json:
         document: dict[str, Json] = {

@@ -36,6 +36,16 @@ from sluiceway.settings.fields import (
     ZoneId,
     frozen_mapping,
 )
+from sluiceway.settings.policies import (
+    AccessSettings,
+    BudgetsSettings,
+    ConversationsSettings,
+    GuardSettings,
+    IssuerSettings,
+    ResilienceSettings,
+    SemanticSettings,
+    TelemetrySettings,
+)
 
 DAY = 86_400
 
@@ -127,10 +137,11 @@ class CorsSettings(Block):
 
 
 class LimitsSettings(Block):
-    """``max_tokens``: the most that one request may ask for."""
+    """``max_tokens``: the most that one request may ask for. ``tokens_per_minute``: both ways, for each caller."""
 
     body_bytes: Annotated[int, Field(ge=1_024, le=100_000_000)] | None = None
     max_tokens: Annotated[int, Field(ge=1, le=1_048_576)] | None = None
+    tokens_per_minute: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     cpu_ms: Annotated[int, Field(ge=10, le=300_000)] | None = None
 
 
@@ -140,10 +151,16 @@ class CacheSettings(Block):
     enabled: bool | None = None
     sampled: bool | None = None
     ttl: Annotated[int, Field(ge=60, le=30 * DAY)] | None = None
+    semantic: SemanticSettings | None = None
 
 
 class AuthSettings(Block):
+    """``keys``: whether those of ``sluiceway keys`` open the stage. ``access``: Cloudflare Access in front of it."""
+
     required: bool | None = None
+    keys: bool | None = None
+    issuers: Rows[IssuerSettings] = ()
+    access: AccessSettings | None = None
 
 
 class LogSettings(Block):
@@ -180,6 +197,11 @@ class Settings(Block):
     cache: CacheSettings = CacheSettings()
     auth: AuthSettings = AuthSettings()
     log: LogSettings = LogSettings()
+    resilience: ResilienceSettings = ResilienceSettings()
+    budgets: BudgetsSettings = BudgetsSettings()
+    guard: GuardSettings = GuardSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    conversations: ConversationsSettings = ConversationsSettings()
     secrets: Listed[SecretName] = ()
     observability: ObservabilitySettings = ObservabilitySettings()
 

@@ -206,7 +206,8 @@ def test_the_workers_document_is_what_the_worker_reads() -> None:
     found = plan(settings.load(HERE, "local"), CATALOG)
     document = found.config_document("r-0123456789ab")
     assert sorted(document) == [
-        "auth", "cache", "cors", "gateway", "limits", "log", "models", "release", "stage", "worker",
+        "auth", "budgets", "cache", "conversations", "cors", "gateway", "guard", "limits", "log", "models", "release",
+        "resilience", "stage", "telemetry", "worker",
     ]  # fmt: skip
     models = document["models"]
     assert isinstance(models, dict)

@@ -1,0 +1,156 @@
+"""What the gateway does around a model: every field decided."""
+
+from __future__ import annotations
+
+from sluiceway.catalog import Catalog
+from sluiceway.domain.model import parse_ref
+from sluiceway.errors import UserError
+from sluiceway.planning.pick import pick
+from sluiceway.planning.policy_parts import (
+    Access,
+    Auth,
+    Breaker,
+    Budget,
+    Budgets,
+    Conversations,
+    Guard,
+    Issuer,
+    Otlp,
+    Policies,
+    Resilience,
+    Semantic,
+    Telemetry,
+)
+from sluiceway.settings.model import AuthSettings, Settings
+from sluiceway.settings.policies import (
+    BudgetsSettings,
+    ConversationsSettings,
+    GuardSettings,
+    IssuerSettings,
+    ResilienceSettings,
+    SemanticSettings,
+    TelemetrySettings,
+)
+
+
+def policies(settings: Settings, catalog: Catalog, secrets: tuple[str, ...]) -> Policies:
+    """UserError when a block names a model that isn't served, or a secret that isn't bound."""
+    _check(settings, catalog, secrets)
+    return Policies(
+        resilience=_resilience(settings.resilience),
+        budgets=_budgets(settings.budgets),
+        guard=_guard(settings.guard),
+        telemetry=_telemetry(settings.telemetry),
+        conversations=_conversations(settings.conversations),
+    )
+
+
+def auth(stated: AuthSettings) -> Auth:
+    """Who gets in."""
+    return Auth(
+        required=pick(stated.required, True),
+        keys=pick(stated.keys, True),
+        issuers=tuple(_issuer(one) for one in stated.issuers),
+        access=Access(stated.access.team_domain, stated.access.audience) if stated.access else None,
+    )
+
+
+def semantic(stated: SemanticSettings | None) -> Semantic | None:
+    """None unless the stage names a model for it."""
+    if stated is None:
+        return None
+    return Semantic(stated.model, pick(stated.threshold, 0.95), pick(stated.entries, 200))
+
+
+def _resilience(stated: ResilienceSettings) -> Resilience:
+    breaker = stated.breaker
+    return Resilience(
+        attempts=pick(stated.attempts, 3),
+        retry_budget=pick(stated.retry_budget, 0.2),
+        base_ms=pick(stated.base_ms, 100),
+        cap_ms=pick(stated.cap_ms, 2_000),
+        queue_ms=pick(stated.queue_ms, 2_000),
+        breaker=Breaker(pick(breaker.failures, 5), pick(breaker.window_ms, 30_000), pick(breaker.open_ms, 15_000)),
+        stale=pick(stated.stale, 0),
+        default_answer=stated.default_answer,
+    )
+
+
+def _budgets(stated: BudgetsSettings) -> Budgets:
+    limits = tuple(Budget(one.scope, one.period, one.usd, one.fall_to) for one in stated.limits)
+    return Budgets(limits, stated.webhook)
+
+
+def _guard(stated: GuardSettings) -> Guard:
+    return Guard(
+        mode=pick(stated.mode, "flag"),
+        threshold=pick(stated.threshold, 0.5),
+        max_characters=pick(stated.max_characters, 1_000_000),
+        mask_prompts=pick(stated.mask_prompts, False),
+        mask_answers=pick(stated.mask_answers, False),
+        blocklist=stated.blocklist,
+    )
+
+
+def _telemetry(stated: TelemetrySettings) -> Telemetry:
+    otlp = Otlp(stated.otlp.endpoint, pick(stated.otlp.share, 1.0)) if stated.otlp else None
+    return Telemetry(otlp, pick(stated.sentry, False))
+
+
+def _conversations(stated: ConversationsSettings) -> Conversations:
+    return Conversations(
+        enabled=pick(stated.enabled, False),
+        window_tokens=pick(stated.window_tokens, 8_000),
+        summary_model=stated.summary_model,
+        ttl=pick(stated.ttl, 604_800),
+    )
+
+
+def _issuer(stated: IssuerSettings) -> Issuer:
+    return Issuer(
+        issuer=stated.issuer,
+        jwks_uri=stated.jwks_uri,
+        audience=stated.audience,
+        algorithms=tuple(pick(stated.algorithms, ("RS256", "ES256"))),
+        leeway=pick(stated.leeway, 60),
+        subject_claim=pick(stated.subject_claim, "sub"),
+        team_claim=stated.team_claim,
+        models_claim=stated.models_claim,
+    )
+
+
+def _check(settings: Settings, catalog: Catalog, secrets: tuple[str, ...]) -> None:
+    """Models that are named must be served by this stage, secrets bound to its Worker."""
+    root = f"{settings.source}: config.sluiceway:"
+    named = [(f"budgets.limits[{at}].fall_to", one.fall_to) for at, one in enumerate(settings.budgets.limits)]
+    named.append(("conversations.summary_model", settings.conversations.summary_model))
+    for path, target in named:
+        if target is not None:
+            _served(settings, catalog, target, "chat", f"{root}{path}")
+    if settings.cache.semantic is not None:
+        _served(settings, catalog, settings.cache.semantic.model, "embed", f"{root}cache.semantic.model")
+    needed = [("budgets.webhook", settings.budgets.webhook)]
+    needed.append(("telemetry.sentry", "SENTRY_DSN" if settings.telemetry.sentry else None))
+    for path, secret in needed:
+        if secret is not None and secret not in secrets:
+            hint = (
+                f"add {secret} to sluiceway:secrets, and its value by: sluiceway secrets set {settings.stage} {secret}"
+            )
+            raise UserError("names a secret that the Worker isn't given", path=f"{root}{path}", got=secret, hint=hint)
+
+
+def _served(settings: Settings, catalog: Catalog, target: str, task: str, path: str) -> None:
+    name = target.partition("@")[0]
+    if name not in settings.models:
+        hint = f"name one of: {', '.join(sorted(settings.models))}; or add {name} to sluiceway:models"
+        raise UserError("names a model that this stage doesn't serve", path=path, got=target, hint=hint)
+    model = catalog.model(name, path)
+    if "@" in target:
+        catalog.version(parse_ref(target), path)
+    if model.task != task:
+        raise UserError(
+            f"needs a model of task {task}",
+            path=path,
+            got=f"{target}, of task {model.task}",
+            hint=f"name a model of task {task}, or leave the key out",
+        )
