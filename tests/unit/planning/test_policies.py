@@ -79,7 +79,7 @@ def test_what_is_stated_reaches_the_worker() -> None:
 )
 def test_what_a_policy_names_must_exist(stated: dict[str, object], path: str, message: str) -> None:
     with pytest.raises(UserError) as caught:
-        planned(**stated)
+        planned("dev", **stated)
     assert f"sluiceway:{path}" in str(caught.value) or f"sluiceway.{path}" in str(caught.value)
     assert message in str(caught.value)
     assert caught.value.hint
