@@ -1,4 +1,12 @@
 import type { Usage } from "./backends/backend.ts";
+import type { Trace } from "./telemetry/trace.ts";
+
+/** A step of the request as a trace shows it, on the clock of `performance.now()`. */
+export interface Step {
+  readonly name: string;
+  readonly start: number;
+  readonly ms: number;
+}
 
 export type CacheOutcome = "hit" | "miss" | "bypass";
 
@@ -31,6 +39,14 @@ export interface RequestRecord {
   prompt: string | null;
   /** Milliseconds by step, for `server-timing`. */
   readonly timings: Record<string, number>;
+  /** The request's place in a trace; null when nobody asked for one. */
+  trace: Trace | null;
+  /** The `traceparent` for calls to backends. */
+  traceparent: string | null;
+  /** Each step with its start; kept only when the trace is exported. */
+  readonly steps: Step[];
+  /** `performance.now()` at the request's start. */
+  readonly clockAt: number;
   /** Resolves when a streamed body has ended, in whatever way. */
   ended: Promise<void> | null;
 }
@@ -58,6 +74,10 @@ export function newRecord(id: string, startedAt: number): RequestRecord {
     rateLimiter: null,
     prompt: null,
     timings: {},
+    trace: null,
+    traceparent: null,
+    steps: [],
+    clockAt: performance.now(),
     ended: null,
   };
 }
@@ -68,6 +88,9 @@ export async function timed<T>(record: RequestRecord, step: string, work: () => 
   try {
     return await work();
   } finally {
-    record.timings[step] = performance.now() - start;
+    const ms = performance.now() - start;
+    // A step may be taken more than once: a retry, another backend.
+    record.timings[step] = (record.timings[step] ?? 0) + ms;
+    if (record.trace?.sampled) record.steps.push({ name: step, start, ms });
   }
 }

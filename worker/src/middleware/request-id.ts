@@ -1,15 +1,25 @@
 import type { Gateway, GatewayMiddleware } from "../gateway.ts";
 import { newRecord } from "../record.ts";
+import { traceOf, traceparentOf } from "../telemetry/trace.ts";
 
 const ACCEPTED = /^[A-Za-z0-9._-]{8,64}$/;
 
-/** Opens the request's record. A well-formed `x-request-id` of the caller's is kept, so that its logs and ours meet. */
+/**
+ * Opens the request's record, and its place in the caller's trace. A well-formed `x-request-id` of the caller's is
+ * kept, so that its logs and ours meet.
+ */
 export function requestId(gateway: Gateway): GatewayMiddleware {
+  const { ambient } = gateway;
+  const share = gateway.config.telemetry.otlp?.share ?? null;
   return async function requestId(c, next) {
-    const theirs = c.req.header("x-request-id") ?? "";
-    const id = ACCEPTED.test(theirs) ? theirs : gateway.ambient.newId();
+    const { headers } = c.req.raw;
+    const theirs = headers.get("x-request-id") ?? "";
+    const id = ACCEPTED.test(theirs) ? theirs : ambient.newId();
+    const record = newRecord(id, ambient.now());
+    record.trace = traceOf(headers, share, ambient.random);
+    if (record.trace !== null) record.traceparent = traceparentOf(record.trace);
     c.set("gateway", gateway);
-    c.set("record", newRecord(id, gateway.ambient.now()));
+    c.set("record", record);
     await next();
     c.res.headers.set("x-request-id", id);
   };
