@@ -8,6 +8,8 @@ export interface ErrorOptions {
   param?: string;
   headers?: Record<string, string>;
   cause?: unknown;
+  /** Of a backend's failure: asking it again can't help, as when it doesn't know the model or our credential. */
+  lasting?: boolean;
 }
 
 /** A failure that the client is told about: HTTP status, a stable code and one sentence. */
@@ -17,6 +19,7 @@ export class ApiError extends Error {
   readonly code: string;
   readonly param: string | null;
   readonly headers: Record<string, string>;
+  readonly lasting: boolean;
 
   constructor(status: number, code: string, message: string, options: ErrorOptions = {}) {
     super(message, { cause: options.cause });
@@ -24,6 +27,7 @@ export class ApiError extends Error {
     this.code = code;
     this.param = options.param ?? null;
     this.headers = options.headers ?? {};
+    this.lasting = options.lasting ?? false;
   }
 
   body(requestId: string): ErrorBody {

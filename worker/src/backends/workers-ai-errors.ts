@@ -30,9 +30,19 @@ const CLIENT_STATUS: Record<number, string> = {
 export function refusal(status: number, body: string, retryAfter: string | null): ApiError {
   const fault = readFault(body);
   const meaning = (fault.code === null ? undefined : KNOWN[fault.code]) ?? byStatus(status, fault.code);
-  const options: ErrorOptions = meaning.status === 429 ? { headers: { "retry-after": retryAfter ?? "10" } } : {};
+  const options: ErrorOptions = {
+    lasting: lasts(status, fault.code),
+    // Only as it was told: how long to wait without a word is decided where it is waited.
+    ...(retryAfter !== null && meaning.status === 429 && { headers: { "retry-after": retryAfter } }),
+  };
   const coded = fault.code === null ? "" : ` (${fault.code})`;
   return new ApiError(meaning.status, meaning.code, `Workers AI refused the request${coded}: ${fault.text}`, options);
+}
+
+/** Whether the same request would fail the same way again: no such model, no right to it, a model that was retired. */
+function lasts(status: number, code: number | null): boolean {
+  if (code !== null) return code >= 5_000 || code === 3041 || code === 3042;
+  return status >= 400 && status < 500 && status !== 408 && status !== 429;
 }
 
 function byStatus(status: number, code: number | null): { status: number; code: string } {
