@@ -97,7 +97,23 @@ export const Semantic = v.object({
 
 export const Telemetry = v.object({
   /** Where traces go by OTLP over HTTP (JSON), `https://host/v1/traces`. Null: nowhere. */
-  otlp: v.optional(v.nullable(v.object({ endpoint: text, share: v.optional(share, 1) })), null),
+  otlp: v.optional(
+    v.nullable(
+      v.object({
+        endpoint: v.pipe(
+          text,
+          v.regex(
+            /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/])/,
+            "must be https, or http on this machine",
+          ),
+        ),
+        share: v.optional(share, 1),
+        /** Name of the secret that holds its headers, as `OTEL_EXPORTER_OTLP_HEADERS` does: `name=value,name=value`. */
+        secret: v.optional(v.nullable(text), null),
+      }),
+    ),
+    null,
+  ),
   /** Whether the secret `SENTRY_DSN` tells where unhandled exceptions go. */
   sentry: v.optional(v.boolean(), false),
 });

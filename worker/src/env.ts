@@ -27,4 +27,6 @@ export interface GatewayEnv {
   API_KEY?: string;
   /** Opens the admin endpoints; without it they are closed. */
   ADMIN_KEY?: string;
+  /** Where unhandled exceptions go, on a stage with `telemetry.sentry`. */
+  SENTRY_DSN?: string;
 }

@@ -1,20 +1,14 @@
 import type { Context, MiddlewareHandler } from "hono";
 import type { Principal } from "./access/principal.ts";
+import type { Ambient } from "./ambient.ts";
 import type { ExactCache } from "./cache/exact.ts";
 import type { GatewayConfig } from "./config.ts";
 import type { GatewayEnv } from "./env.ts";
 import type { RequestRecord } from "./record.ts";
 import type { LiveTable } from "./routing/table.ts";
+import type { Telemetry } from "./telemetry/telemetry.ts";
 
-/** Clock, randomness and output, so that tests decide them. */
-export interface Ambient {
-  /** Milliseconds since the epoch. */
-  now(): number;
-  newId(): string;
-  /** In `[0, 1)`, for chance only, never for secrets. */
-  random(): number;
-  log(line: string): void;
-}
+export type { Ambient } from "./ambient.ts";
 
 /** What lives as long as the isolate. */
 export interface Gateway {
@@ -22,6 +16,7 @@ export interface Gateway {
   readonly ambient: Ambient;
   readonly table: LiveTable;
   readonly cache: ExactCache;
+  readonly telemetry: Telemetry;
 }
 
 export interface GatewayVariables {

@@ -4,6 +4,7 @@ import { parseConfig } from "./config.ts";
 import type { GatewayEnv } from "./env.ts";
 import type { Ambient } from "./gateway.ts";
 import { controllerOf, LiveTable } from "./routing/table.ts";
+import { newTelemetry } from "./telemetry/telemetry.ts";
 
 export { KeyRing } from "./access/key-ring.ts";
 export { Ledger } from "./budget/ledger.ts";
@@ -25,7 +26,8 @@ const PLATFORM: Ambient = {
 export function createGateway(configText: string, ambient: Ambient = PLATFORM): ExportedHandler<GatewayEnv> {
   const config = parseConfig(configText);
   const table = new LiveTable(config, ambient.now);
-  const app = createApp({ config, ambient, table, cache: new ExactCache(config.cache, ambient.now) });
+  const cache = new ExactCache(config.cache, ambient.now);
+  const app = createApp({ config, ambient, table, cache, telemetry: newTelemetry(config, ambient) });
   return {
     fetch: (request, env, ctx) => app.fetch(request, env, ctx),
     // A cron keeps an isolate warm, and its knowledge of the live split fresh.

@@ -1,26 +1,16 @@
 import { json } from "../endpoints/json.ts";
 import { ApiError, asApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
+import { reportException } from "../telemetry/exceptions.ts";
 
-/** The answer to a failed request, in OpenAI's shape. An unforeseen failure is logged by name and place, not by text. */
+/** The answer to a failed request, in OpenAI's shape. An unforeseen failure is reported. */
 export function failure(error: unknown, c: GatewayContext): Response {
-  const { record, gateway } = c.var;
+  const { record } = c.var;
   const { signal } = c.req.raw;
   const fault = signal.aborted ? clientLeft(error) : asApiError(error);
   record.errorCode = fault.code;
   if (!(error instanceof ApiError || (signal.aborted && isAbort(error, signal)))) {
-    const thrown = error instanceof Error ? error : new Error("not an error");
-    // The message may quote the prompt; the stack's frames can't.
-    const frames = (thrown.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
-    gateway.ambient.log(
-      JSON.stringify({
-        event: "exception",
-        level: "error",
-        id: record.id,
-        name: thrown.name,
-        frames: frames.slice(0, 8),
-      }),
-    );
+    reportException(c, error);
   }
   return json(c, fault.body(record.id), fault.status, fault.headers);
 }

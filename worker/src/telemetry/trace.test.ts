@@ -47,7 +47,10 @@ describe("a request's trace", () => {
 
   it("begins here when the stage exports and the caller sent none, or a malformed one whose state is dropped", () => {
     let seed = 0;
-    const random = () => (seed += 0.07) % 1;
+    const random = () => {
+      seed += 0.07;
+      return seed % 1;
+    };
     for (const headers of [new Headers(), given("nonsense", "vendor=1")]) {
       const trace = traceOf(headers, 1, random);
       expect(trace?.traceId).toMatch(/^[0-9a-f]{32}$/);

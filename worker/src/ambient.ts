@@ -1,0 +1,9 @@
+/** Clock, randomness and output, so that tests decide them. */
+export interface Ambient {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  newId(): string;
+  /** In `[0, 1)`, for chance only, never for secrets. */
+  random(): number;
+  log(line: string): void;
+}

@@ -1,0 +1,35 @@
+import type { GatewayContext } from "../gateway.ts";
+import { framesOf } from "./sentry.ts";
+
+/**
+ * Tells the log, and Sentry where the stage has one, of a failure that nobody foresaw: by name and place, not by its
+ * text, which may quote the prompt.
+ */
+export function reportException(c: GatewayContext, error: unknown): void {
+  const { record, gateway } = c.var;
+  const thrown = error instanceof Error ? error : new Error("not an error");
+  gateway.ambient.log(
+    JSON.stringify({
+      event: "exception",
+      level: "error",
+      id: record.id,
+      ...(record.trace !== null && { trace_id: record.trace.traceId }),
+      name: error instanceof Error ? thrown.name : typeof error,
+      frames: framesOf(thrown).slice(0, 8),
+    }),
+  );
+  const { SENTRY_DSN: dsn } = c.env;
+  if (gateway.telemetry.sentry === null || !dsn) return;
+  const around = {
+    stage: gateway.config.stage,
+    release: gateway.config.release,
+    workerVersion: c.env.VERSION?.id ?? "",
+    requestId: record.id,
+    method: c.req.method,
+    path: c.req.path.slice(0, 200),
+    model: record.model && `${record.model}@${record.version}`,
+    variant: record.variant,
+    trace: record.trace,
+  };
+  c.executionCtx.waitUntil(gateway.telemetry.sentry.report(dsn, error, around));
+}
