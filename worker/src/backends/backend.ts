@@ -41,6 +41,8 @@ export interface Call extends AnyCall {
   readonly parameters: Readonly<Record<string, unknown>>;
   /** Same for the turns of one conversation, so that the backend can reuse its prefix cache. */
   readonly session: string;
+  /** How many messages in front are not the client's, so that a fault is named by its index. By default the prompt. */
+  readonly ahead?: number | undefined;
 }
 
 /** A text, or one that is already tokens of the model. */
@@ -92,6 +94,13 @@ export interface Backend {
   stream(call: Call): Promise<AsyncGenerator<Piece, void, undefined>>;
   embed(call: EmbedCall): Promise<Embeddings>;
 }
+
+/** Codes of failures that no further call of the same backend mends; another model may still answer. */
+export const SET_UP_FAULTS: ReadonlySet<string> = new Set([
+  "upstream_refused",
+  "backend_not_configured",
+  "backend_not_served",
+]);
 
 /** A fault of the backend, or of the way to it. */
 export function upstreamError(message: string, code = "upstream_error", options: ErrorOptions = {}): ApiError {

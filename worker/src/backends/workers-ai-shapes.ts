@@ -1,4 +1,14 @@
-import { type Answer, type Choice, type Piece, type PieceChoice, type Usage, upstreamError } from "./backend.ts";
+import {
+  type Answer,
+  type Choice,
+  type Embeddings,
+  type Piece,
+  type PieceChoice,
+  type Usage,
+  upstreamError,
+} from "./backend.ts";
+import { readVectors } from "./embeddings.ts";
+import { asText, readChoice, readPieceChoice, readPromptUsage, readUsage } from "./shapes.ts";
 import { faultInEvent } from "./workers-ai-errors.ts";
 
 type Json = Record<string, unknown>;
@@ -7,7 +17,9 @@ type Json = Record<string, unknown>;
 export function readAnswer(value: unknown, maxTokens: number): Answer {
   const result = unwrap(value);
   const usage = readUsage(result.usage);
-  if (Array.isArray(result.choices)) return { choices: result.choices.map(readChoice), usage };
+  if (Array.isArray(result.choices) && result.choices.length > 0) {
+    return { choices: result.choices.map(readChoice), usage };
+  }
   if (!("response" in result) && !("tool_calls" in result)) throw upstreamError("Workers AI sent no answer.");
   return { choices: [olderChoice(result, usage, maxTokens)], usage };
 }
@@ -27,33 +39,17 @@ export function readPiece(data: string): Piece {
   return { choices: olderPiece(event), usage };
 }
 
+/** Reads `{data, usage}`, one vector for each of `count` texts. */
+export function readEmbeddings(value: unknown, count: number): Embeddings {
+  const result = unwrap(value);
+  return { vectors: readVectors(result.data, count), usage: readPromptUsage(result.usage) };
+}
+
 /** The REST API wraps its result; the binding does not. */
 function unwrap(value: unknown): Json {
   if (typeof value !== "object" || value === null) throw upstreamError("Workers AI sent no answer.");
   const { result } = value as { result?: unknown };
   return (typeof result === "object" && result !== null ? result : value) as Json;
-}
-
-function readChoice(raw: unknown, position: number): Choice {
-  const { message, index, finish_reason, ...rest } = raw as Json;
-  const said = (message ?? {}) as Json;
-  const content = said.content === undefined || said.content === null ? null : asText(said.content);
-  return {
-    ...rest,
-    index: typeof index === "number" ? index : position,
-    message: { ...said, role: "assistant", content },
-    finish_reason: typeof finish_reason === "string" ? finish_reason : "stop",
-  };
-}
-
-function readPieceChoice(raw: unknown, position: number): PieceChoice {
-  const { delta, index, finish_reason, ...rest } = raw as Json;
-  return {
-    ...rest,
-    index: typeof index === "number" ? index : position,
-    delta: { ...((delta ?? {}) as Json) },
-    finish_reason: typeof finish_reason === "string" ? finish_reason : null,
-  };
 }
 
 /** The older shape tells no reason to stop: an answer as long as the cap was cut by it. */
@@ -72,7 +68,7 @@ function olderPiece(event: Json): PieceChoice[] {
   const delta: Json = {};
   if (event.response !== undefined && event.response !== null) delta.content = asText(event.response);
   if (Array.isArray(event.tool_calls) && event.tool_calls.length > 0) {
-    delta.tool_calls = event.tool_calls.map((call, index) => ({ index, ...asToolCall(call, index) }));
+    delta.tool_calls = event.tool_calls.map(asToolCallPiece);
   }
   return Object.keys(delta).length === 0 ? [] : [{ index: 0, delta, finish_reason: null }];
 }
@@ -85,14 +81,14 @@ function asToolCall(raw: unknown, index: number): Json {
   return { id: `call_${index}`, type: "function", function: { name: String(call.name), arguments: text } };
 }
 
-/** Some models send a number for a token that is one, and an object in JSON mode. */
-function asText(value: unknown): string {
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
-
-function readUsage(raw: unknown): Usage | null {
-  if (typeof raw !== "object" || raw === null) return null;
-  const { prompt_tokens: asked, completion_tokens: said } = raw as Json;
-  if (typeof asked !== "number" || typeof said !== "number") return null;
-  return { ...raw, prompt_tokens: asked, completion_tokens: said, total_tokens: asked + said };
+/** The same in a stream, where a call may come whole, or its arguments bit by bit behind its name. */
+function asToolCallPiece(raw: unknown, position: number): Json {
+  const call = raw as Json;
+  const index = typeof call.index === "number" ? call.index : position;
+  if (call.function !== undefined) return { ...call, index };
+  if (call.name === undefined || call.name === null) {
+    return { index, function: { arguments: typeof call.arguments === "string" ? call.arguments : "" } };
+  }
+  const whole = asToolCall(call, index);
+  return { ...whole, index, ...(typeof call.id === "string" && { id: call.id }) };
 }

@@ -130,12 +130,12 @@ describe("Workers AI backend", () => {
     [429, 3040, 429, "upstream_out_of_capacity"],
     [413, 3006, 413, "request_too_large"],
     [408, 3007, 504, "upstream_timeout"],
-    [400, 5007, 502, "upstream_error"],
-    [403, 5035, 502, "upstream_error"],
+    [400, 5007, 502, "upstream_refused"],
+    [403, 5035, 502, "upstream_refused"],
     [400, 5006, 400, "invalid_request"],
     [413, 5021, 400, "context_length_exceeded"],
     [429, 3039, 429, "upstream_rate_limited"],
-    [410, 5028, 502, "upstream_error"],
+    [410, 5028, 502, "upstream_refused"],
     [500, 3043, 502, "upstream_error"],
   ])("answers a refusal %d/%d with %d %s", async (status, internal, wanted, code) => {
     const run = backend(refuse(status, internal, "why", { "retry-after": "7" }) as () => Response).backend.complete(
