@@ -6,9 +6,9 @@ import { methodNotAllowed } from "./endpoints/method-not-allowed.ts";
 import { getModel, listModels } from "./endpoints/models.ts";
 import { simple } from "./endpoints/simple.ts";
 import type { Gateway, GatewayHono } from "./gateway.ts";
+import { access } from "./middleware/access.ts";
 import { accessLog } from "./middleware/access-log.ts";
 import { answerHeaders } from "./middleware/answer-headers.ts";
-import { apiKey } from "./middleware/api-key.ts";
 import { bodyLimit } from "./middleware/body-limit.ts";
 import { cors } from "./middleware/cors.ts";
 import { failure, notFound } from "./middleware/failure.ts";
@@ -26,11 +26,7 @@ export function createApp(gateway: Gateway): Hono<GatewayHono> {
   app.get("/healthz", healthz);
   app.all("/healthz", methodNotAllowed("GET"));
 
-  const admitted = [
-    bodyLimit(config.limits.body_bytes),
-    apiKey(config.auth.required),
-    rateLimit(config.limits),
-  ] as const;
+  const admitted = [bodyLimit(config.limits.body_bytes), access(gateway), rateLimit(config.limits)] as const;
   app.post("/", ...admitted, simple);
   app.all("/", methodNotAllowed("POST"));
   app.post("/v1/chat/completions", ...admitted, chatCompletions);

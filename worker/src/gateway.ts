@@ -1,10 +1,12 @@
 import type { Context, MiddlewareHandler } from "hono";
+import type { Access } from "./access/access.ts";
 import type { Principal } from "./access/principal.ts";
 import type { Ambient } from "./ambient.ts";
 import type { ExactCache } from "./cache/exact.ts";
 import type { GatewayConfig } from "./config.ts";
 import type { GatewayEnv } from "./env.ts";
 import type { RequestRecord } from "./record.ts";
+import type { Health } from "./resilience/health.ts";
 import type { LiveTable } from "./routing/table.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
 
@@ -16,6 +18,8 @@ export interface Gateway {
   readonly ambient: Ambient;
   readonly table: LiveTable;
   readonly cache: ExactCache;
+  readonly health: Health;
+  readonly access: Access;
   readonly telemetry: Telemetry;
 }
 

@@ -1,8 +1,10 @@
+import { Access } from "./access/access.ts";
 import { createApp } from "./app.ts";
 import { ExactCache } from "./cache/exact.ts";
 import { parseConfig } from "./config.ts";
 import type { GatewayEnv } from "./env.ts";
 import type { Ambient } from "./gateway.ts";
+import { Health } from "./resilience/health.ts";
 import { controllerOf, LiveTable } from "./routing/table.ts";
 import { newTelemetry } from "./telemetry/telemetry.ts";
 
@@ -27,7 +29,14 @@ export function createGateway(configText: string, ambient: Ambient = PLATFORM): 
   const config = parseConfig(configText);
   const table = new LiveTable(config, ambient.now);
   const cache = new ExactCache(config.cache, ambient.now);
-  const app = createApp({ config, ambient, table, cache, telemetry: newTelemetry(config, ambient) });
+  const app = createApp({
+    config,
+    ambient,
+    table,
+    cache,
+    access: new Access(config, ambient.now),
+    telemetry: newTelemetry(config, ambient),
+  });
   return {
     fetch: (request, env, ctx) => app.fetch(request, env, ctx),
     // A cron keeps an isolate warm, and its knowledge of the live split fresh.

@@ -34,6 +34,8 @@ export interface RequestRecord {
   guard: { readonly hits: readonly string[]; readonly score: number } | null;
   ttftMs: number | null;
   errorCode: string | null;
+  /** Why the caller was not let in; the caller is not told. */
+  refusal: string | null;
   rateLimiter: "ok" | "failed" | null;
   /** Text of the prompt; filled only on a stage that logs prompts. */
   prompt: string | null;
@@ -71,6 +73,7 @@ export function newRecord(id: string, startedAt: number): RequestRecord {
     guard: null,
     ttftMs: null,
     errorCode: null,
+    refusal: null,
     rateLimiter: null,
     prompt: null,
     timings: {},

@@ -1,0 +1,90 @@
+import type { GatewayConfig } from "../config.ts";
+import { hex, sha256 } from "../digest.ts";
+import type { GatewayEnv } from "../env.ts";
+import { ApiError } from "../errors.ts";
+import { presented, Refused } from "./credential.ts";
+import { keyIdOf } from "./key-text.ts";
+import { keyFault } from "./keys.ts";
+import { type KeySource, KnownKeys } from "./known-keys.ts";
+import { NOBODY, type Principal } from "./principal.ts";
+import { looksLikeToken, Tokens } from "./tokens.ts";
+
+const ASSERTION = "cf-access-jwt-assertion";
+
+interface StageKey {
+  readonly text: string;
+  readonly digest: Uint8Array;
+  readonly principal: Principal;
+}
+
+type Later = (work: Promise<unknown>) => void;
+
+/** Tells who calls. One digest a request; what it is held against is known to the isolate. */
+export class Access {
+  readonly #stage: string;
+  readonly #keys: KnownKeys | null;
+  readonly #tokens: Tokens;
+  readonly #assertions: Tokens;
+  readonly #now: () => number;
+  #stageKey: StageKey | null = null;
+
+  constructor({ stage, auth }: Pick<GatewayConfig, "stage" | "auth">, now: () => number) {
+    this.#stage = stage;
+    this.#now = now;
+    this.#keys = auth.keys ? new KnownKeys(now) : null;
+    this.#tokens = Tokens.ofIssuers(auth.issuers, now);
+    this.#assertions = Tokens.ofAccess(auth.access, now);
+  }
+
+  /**
+   * The caller of a request with these headers. A key or token that was sent decides alone; only without one does an
+   * assertion of Cloudflare Access. Throws `Refused`, or a 5xx when the gateway can't tell.
+   */
+  async identify(headers: Headers, env: GatewayEnv, later: Later): Promise<Principal> {
+    // Failing closed: a stage that lost its secret serves no one.
+    const stageKey = await this.#ownKey(env);
+    const text = presented(headers);
+    if (text === "") return this.#byAssertion(headers.get(ASSERTION), later);
+    const digest = await sha256(text);
+    if (same(digest, stageKey.digest)) return stageKey.principal;
+    const id = this.#keys === null ? null : keyIdOf(text);
+    if (id !== null) return this.#byKey(id, digest, env, later);
+    if (this.#tokens.any && looksLikeToken(text)) return this.#tokens.verify(text, digest, later);
+    throw new Refused("wrong_key");
+  }
+
+  async #ownKey(env: GatewayEnv): Promise<StageKey> {
+    const text = env.API_KEY?.trim();
+    if (!text) throw new ApiError(500, "misconfigured", "The gateway has no API key to check against.");
+    if (this.#stageKey?.text !== text) {
+      const digest = await sha256(text);
+      const tenant = hex(digest).slice(0, 32);
+      const principal: Principal = { ...NOBODY, tenant, via: "stage-key", keyId: tenant.slice(0, 12) };
+      this.#stageKey = { text, digest, principal };
+    }
+    return this.#stageKey;
+  }
+
+  async #byKey(id: string, digest: Uint8Array, env: GatewayEnv, later: Later): Promise<Principal> {
+    const key = await (this.#keys as KnownKeys).find(id, () => keyRingOf(env, this.#stage), later);
+    if (key === null) throw new Refused("key_unknown");
+    const fault = keyFault(key, digest, this.#now(), same);
+    if (fault !== null) throw new Refused(fault);
+    return key.principal;
+  }
+
+  async #byAssertion(assertion: string | null, later: Later): Promise<Principal> {
+    if (assertion === null || !this.#assertions.any) throw new Refused("no_credential");
+    if (!looksLikeToken(assertion)) throw new Refused("token_malformed");
+    return this.#assertions.verify(assertion, await sha256(assertion), later);
+  }
+}
+
+function keyRingOf(env: GatewayEnv, stage: string): KeySource {
+  // The stub's own types wrap every result for RPC; what arrives is the plain value.
+  return env.KEYS.getByName(stage) as unknown as KeySource;
+}
+
+function same(a: Uint8Array, b: Uint8Array): boolean {
+  return crypto.subtle.timingSafeEqual(a, b);
+}
