@@ -34,6 +34,7 @@ export function createGateway(configText: string, ambient: Ambient = PLATFORM): 
     ambient,
     table,
     cache,
+    health: new Health(config.resilience, ambient.now),
     access: new Access(config, ambient.now),
     telemetry: newTelemetry(config, ambient),
   });

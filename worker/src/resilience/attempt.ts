@@ -1,0 +1,213 @@
+import { ApiError, asApiError } from "../errors.ts";
+import type { GatewayContext } from "../gateway.ts";
+import { refOf } from "../routing/find.ts";
+import type { Route } from "../routing/route.ts";
+import type { Chain } from "./chain.ts";
+import { type Failure, type FallbackReason, failureOf, retryAfterMs } from "./failures.ts";
+import type { BackendHealth } from "./health.ts";
+import { jitter, pause } from "./pause.ts";
+
+/** One call to one backend. */
+export interface Try {
+  readonly route: Route;
+  /** Ends this call alone; aborts with the client's signal too. */
+  readonly abort: AbortController;
+  /** Whether another version answers when this one is busy. */
+  readonly rejectIfBusy: boolean;
+}
+
+export interface Steps<T> {
+  /** Aborts when the client leaves: then nothing is tried any more. */
+  readonly signal: AbortSignal;
+  /** A streamed value is only the beginning of an answer; whoever reads it tells `health` how it ended. */
+  readonly streamed?: boolean;
+  /** Before the first call to a version. Its failure is the request's for the first version; others are passed over. */
+  prepare?(route: Route): Promise<void>;
+  run(call: Try): Promise<T>;
+}
+
+export interface Attempted<T> {
+  readonly value: T;
+  readonly route: Route;
+  readonly abort: AbortController;
+  readonly health: BackendHealth;
+}
+
+/** No backend of the chain had an answer. */
+export class NoAnswer extends ApiError {}
+
+interface Refusal {
+  readonly route: Route;
+  readonly reason: FallbackReason;
+  readonly error: ApiError;
+}
+
+/** `retry-after` of a 429 whose backend named no time. */
+const DEFAULT_RETRY_AFTER = "10";
+
+/**
+ * Calls the chain's backends, each as often as its health and the stage's settings allow, until one answers; notes
+ * retries and fallback in the record. Throws `NoAnswer` when none does; the error itself when it is the client's fault
+ * or ours; the signal's reason when the client leaves.
+ */
+export function attempt<T>(c: GatewayContext, chain: Chain, steps: Steps<T>): Promise<Attempted<T>> {
+  return new Attempts(c, chain, steps).go();
+}
+
+class Attempts<T> {
+  readonly #c: GatewayContext;
+  readonly #chain: Chain;
+  readonly #steps: Steps<T>;
+  readonly #refusals: Refusal[] = [];
+  #calls = 0;
+  /** Milliseconds that this request has waited for backends at their limit. */
+  #queued = 0;
+
+  constructor(c: GatewayContext, chain: Chain, steps: Steps<T>) {
+    this.#c = c;
+    this.#chain = chain;
+    this.#steps = steps;
+  }
+
+  async go(): Promise<Attempted<T>> {
+    const first = await this.#ask(this.#chain.first, this.#chain.hasOthers);
+    if (first !== null) return first;
+    const others = this.#chain.hasOthers ? await this.#chain.others() : [];
+    for (const [index, route] of others.entries()) {
+      const answered = await this.#ask(route, index + 1 < others.length);
+      if (answered === null) continue;
+      this.#c.var.record.fallback = { model: refOf(route), reason: this.#refusals[0]?.reason ?? "error" };
+      return answered;
+    }
+    throw this.#noAnswer();
+  }
+
+  /** What one version says; null when it has no answer, with the reason among the refusals. */
+  async #ask(route: Route, more: boolean): Promise<Attempted<T> | null> {
+    const health = this.#c.var.gateway.health.of(route.spec);
+    if (health.breaker.openForMs > 0) return this.#refuse(route, "circuit_open", circuitOpen(route, health));
+    if (!(await this.#awaitTurn(route, health, more)) || !(await this.#isPrepared(route))) return null;
+    const { attempts } = this.#c.var.gateway.config.resilience;
+    health.retries.earn();
+    for (let call = 1; ; call++) {
+      // Asked anew for each call: the circuit may have opened meanwhile, by this request's failures or by others'.
+      if (!health.breaker.admits()) return this.#refuse(route, "circuit_open", circuitOpen(route, health));
+      const outcome = await this.#call({ route, abort: this.#abortOf(), rejectIfBusy: more }, health);
+      if (!("failure" in outcome)) return outcome;
+      const { failure } = outcome;
+      const wait = call < attempts ? this.#waitBefore(failure, health, call) : null;
+      if (wait === null) return this.#refuse(route, failure.reason, failure.error);
+      await pause(wait, this.#steps.signal);
+    }
+  }
+
+  async #call(call: Try, health: BackendHealth): Promise<Attempted<T> | { failure: Failure }> {
+    const { record, gateway } = this.#c.var;
+    const { signal, streamed } = this.#steps;
+    record.retries = this.#calls++;
+    try {
+      const value = await this.#steps.run(call);
+      if (streamed) health.breaker.began();
+      else health.succeeded();
+      return { value, route: call.route, abort: call.abort, health };
+    } catch (error) {
+      call.abort.abort(error);
+      const failure = signal.aborted ? null : this.#failureAt(call.route, error);
+      if (failure === null) {
+        health.breaker.ended();
+        throw signal.aborted ? signal.reason : error;
+      }
+      health.failed(failure, retryAfterMs(failure.error, gateway.ambient.now()));
+      return { failure };
+    }
+  }
+
+  /** A stand-in that finds fault with the request (it sees no pictures, say) is no reason to blame the client. */
+  #failureAt(route: Route, error: unknown): Failure | null {
+    const failure = failureOf(error);
+    if (failure !== null || route === this.#chain.first || !(error instanceof ApiError)) return failure;
+    return { error, reason: "unavailable", retry: false, sick: false };
+  }
+
+  /** Milliseconds to wait before the same backend is asked again, or null when it is not. */
+  #waitBefore(failure: Failure, health: BackendHealth, retry: number): number | null {
+    if (!failure.retry) return null;
+    const { config, ambient } = this.#c.var.gateway;
+    const limited = failure.reason === "rate_limited";
+    const told = limited ? retryAfterMs(failure.error, ambient.now()) : null;
+    // Who comes back when the backend said so is no burden to it.
+    if (told === null && !health.retries.spend()) return null;
+    const spread = jitter(config.resilience, told === null ? retry : 1, ambient.random());
+    return limited ? this.#queue((told ?? 0) + spread, told ?? 0) : spread;
+  }
+
+  /** Waits, if that is soon, until a backend that named a time takes requests again. False: on to the next version. */
+  async #awaitTurn(route: Route, health: BackendHealth, more: boolean): Promise<boolean> {
+    const limitedFor = health.limitedForMs;
+    if (limitedFor === 0) return true;
+    const { config, ambient } = this.#c.var.gateway;
+    const wait = this.#queue(limitedFor + jitter(config.resilience, 1, ambient.random()), limitedFor);
+    if (wait !== null) await pause(wait, this.#steps.signal);
+    // With no one to stand in, asking is better than refusing on hearsay.
+    if (wait !== null || !more) return true;
+    const seconds = Math.ceil(limitedFor / 1000);
+    const headers = { "retry-after": String(seconds) };
+    this.#refuse(
+      route,
+      "rate_limited",
+      new ApiError(429, "upstream_rate_limited", `${refOf(route)} is at its rate limit for ${seconds} s.`, { headers }),
+    );
+    return false;
+  }
+
+  /** Takes `wait` from what the request may queue, or gives null when the `least` of it is more than is left. */
+  #queue(wait: number, least: number): number | null {
+    const left = this.#c.var.gateway.config.resilience.queue_ms - this.#queued;
+    if (left <= 0 || least > left) return null;
+    this.#queued += wait;
+    return wait;
+  }
+
+  async #isPrepared(route: Route): Promise<boolean> {
+    try {
+      await this.#steps.prepare?.(route);
+      return true;
+    } catch (error) {
+      if (route === this.#chain.first || !(error instanceof ApiError)) throw error;
+      this.#refuse(route, "budget", error);
+      return false;
+    }
+  }
+
+  #refuse(route: Route, reason: FallbackReason, error: ApiError): null {
+    this.#refusals.push({ route, reason, error });
+    return null;
+  }
+
+  /** A signal of one call's own, under the client's. */
+  #abortOf(): AbortController {
+    const { signal } = this.#steps;
+    const abort = new AbortController();
+    if (signal.aborted) abort.abort(signal.reason);
+    else signal.addEventListener("abort", () => abort.abort(signal.reason), { signal: abort.signal });
+    return abort;
+  }
+
+  /** One error for all: the first version's, which the client asked for, with a word on the others. */
+  #noAnswer(): NoAnswer {
+    const [first, ...rest] = this.#refusals;
+    const { status, code, message, param, headers } = first?.error ?? asApiError(null);
+    const others = rest.map(({ route, error }) => `${refOf(route)} (${error.code})`).join(", ");
+    return new NoAnswer(status, code, others === "" ? message : `${message} Nor did others answer: ${others}.`, {
+      ...(param !== null && { param }),
+      headers: status === 429 ? { "retry-after": DEFAULT_RETRY_AFTER, ...headers } : headers,
+      cause: first?.error,
+    });
+  }
+}
+
+function circuitOpen(route: Route, { breaker, lastFailure }: BackendHealth): ApiError {
+  const seconds = Math.max(1, Math.ceil(breaker.openForMs / 1000));
+  const message = `${refOf(route)} has failed again and again, and is asked again in ${seconds} s. Its last failure: ${lastFailure}`;
+  return new ApiError(503, "backend_unavailable", message, { headers: { "retry-after": String(seconds) } });
+}
