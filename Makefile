@@ -3,11 +3,11 @@ PYTHON ?= python3
 SLUICEWAY = .venv/bin/sluiceway
 NODE = .sluiceway/bin/node
 
-.PHONY: help setup up test test-all check fix bench local-stop clean
+.PHONY: help setup up test test-all check fix bench bench-gateway local-stop clean
 .DEFAULT_GOAL := help
 
 help: ## show this
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 setup: ## virtual environment, Node packages, engine
 	@$(PYTHON) scripts/bootstrap.py
@@ -29,6 +29,9 @@ fix: setup ## format, and mend what can be mended
 
 bench: up ## the performance claims, measured here
 	@.venv/bin/python -m bench
+
+bench-gateway: setup ## the gateway beside a bare Worker, Portkey's and LiteLLM's
+	@.venv/bin/python -m bench.gateway
 
 local-stop: ## stop the local stage
 	@test ! -x $(SLUICEWAY) || $(SLUICEWAY) local stop

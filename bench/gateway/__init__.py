@@ -1,0 +1,1 @@
+"""Our gateway beside a bare Worker, Portkey's gateway and LiteLLM's proxy: ``make bench-gateway``."""

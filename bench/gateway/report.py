@@ -1,0 +1,75 @@
+"""What the measurement says, as a table and against the goals."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+BARE = {"ours, openai": "bare Worker, fetch", "ours, workers-ai": "bare Worker, env.AI"}
+RIVALS = ("Portkey", "LiteLLM")
+
+
+class Row(TypedDict):
+    """Times in milliseconds; ``firstP50`` is to the first byte of the body."""
+
+    name: str
+    stream: bool
+    connections: int
+    p50: float
+    p90: float
+    p99: float
+    firstP50: float
+    perSecond: float
+
+
+class Measured(TypedDict):
+    """``memory`` in MiB after the load, ``cold`` in ms from nothing to the end of the first answer."""
+
+    rows: list[Row]
+    memory: dict[str, float]
+    cold: dict[str, float]
+
+
+class Goal(TypedDict):
+    goal: str
+    seen: str
+    holds: bool
+
+
+def table(measured: Measured) -> list[str]:
+    lines = []
+    cells = {(row["stream"], row["connections"]) for row in measured["rows"]}
+    for stream, connections in sorted(cells):
+        kind = "streamed" if stream else "in one go"
+        lines.append(f"{kind}, {connections} at once{'':14} p50       p90       p99  first byte  requests/s")
+        for row in measured["rows"]:
+            if (row["stream"], row["connections"]) == (stream, connections):
+                times = "  ".join(f"{row[name]:8.2f}" for name in ("p50", "p90", "p99", "firstP50"))
+                lines.append(f"  {row['name']:24} {times} ms {row['perSecond']:9.0f}")
+    lines.append("memory after the load, and from a cold start to the first answer")
+    for name, mib in measured["memory"].items():
+        lines.append(f"  {name:24} {mib:8.0f} MiB {measured['cold'][name]:8.0f} ms")
+    return lines
+
+
+def goals(measured: Measured, gzip_bytes: int, startup_ms: float) -> list[Goal]:
+    """Each goal with what was seen."""
+    p50 = {(row["name"], row["stream"], row["connections"]): row["p50"] for row in measured["rows"]}
+    found: list[Goal] = []
+    for ours, bare in BARE.items():
+        over = p50[ours, False, 1] - p50[bare, False, 1]
+        found.append(_goal(f"{ours}: at most 0.6 ms over a {bare}, one at a time", f"{over:.2f} ms", over <= 0.6))
+        ratio = p50[ours, False, 32] / p50[bare, False, 32]
+        found.append(_goal(f"{ours}: at most 1.4 times a {bare}, 32 at once", f"{ratio:.2f}", ratio <= 1.4))
+    for rival in RIVALS:
+        rows = [key for key in p50 if key[0] == rival]
+        behind = [key for key in rows if p50[("ours, openai", *key[1:])] >= p50[key]]
+        if rows:
+            seen = f"ahead in {len(rows) - len(behind)} of {len(rows)} rows"
+            found.append(_goal(f"ours, openai: ahead of {rival} in every row", seen, not behind))
+    found.append(_goal("bundle at most 120 kB gzipped", f"{gzip_bytes / 1000:.0f} kB", gzip_bytes <= 120_000))
+    found.append(_goal("start-up below 25 ms", f"{startup_ms:.1f} ms", startup_ms < 25))
+    return found
+
+
+def _goal(goal: str, seen: str, holds: bool) -> Goal:
+    return {"goal": goal, "seen": seen, "holds": holds}

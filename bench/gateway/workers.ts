@@ -1,0 +1,98 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { Miniflare } from "miniflare";
+
+/** A Worker under measurement: where it answers, and the processes that it lives in. */
+export interface Running {
+  port: number;
+  pids: () => number[];
+  stop: () => Promise<void>;
+}
+
+const PLATFORM = {
+  compatibilityDate: "2026-07-01",
+  compatibilityFlags: ["enable_request_signal"],
+  cf: false as const,
+  handleRuntimeStdio: (stdout: NodeJS.ReadableStream, stderr: NodeJS.ReadableStream) => {
+    stdout.resume();
+    stderr.resume();
+  },
+};
+
+/** A Worker that passes the body on and the answer back, and does nothing else: what any gateway is measured against. */
+export function bareFetch(upstream: string): Promise<Running> {
+  const script = `export default {
+    fetch: (request) => fetch(${JSON.stringify(`${upstream}/v1/chat/completions`)}, {
+      method: "POST", body: request.body, headers: { "content-type": "application/json" },
+    }),
+  }`;
+  return start({ ...PLATFORM, modules: true, script });
+}
+
+/** The same by the AI binding, whose calls go through the proxy that the local stage uses too. */
+export function bareAi(upstream: string): Promise<Running> {
+  const script = `export default {
+    async fetch(request, env) {
+      return env.AI.run("@cf/zai-org/glm-4.7-flash", await request.json(), { returnRawResponse: true });
+    },
+  }`;
+  return start({ ...PLATFORM, modules: true, script, ai: aiOf(upstream) });
+}
+
+/** Our gateway as a stage runs it: the bundle that is uploaded, its config beside it, keys and limits on. */
+export function ours(bundle: string, config: object, upstream: string, key: string): Promise<Running> {
+  return start({
+    ...PLATFORM,
+    modules: [
+      { type: "ESModule", path: "index.js", contents: readFileSync(bundle, "utf8") },
+      { type: "Text", path: "config.json", contents: JSON.stringify(config) },
+    ],
+    ai: aiOf(upstream),
+    kvNamespaces: ["CACHE"],
+    r2Buckets: ["MODELS"],
+    durableObjects: {
+      ROLLOUTS: { className: "RolloutController", useSQLite: true },
+      KEYS: { className: "KeyRing", useSQLite: true },
+      LEDGER: { className: "Ledger", useSQLite: true },
+      CONVERSATIONS: { className: "Conversation", useSQLite: true },
+    },
+    ratelimits: { RATE_LIMIT: { namespace_id: "1001", simple: { limit: 10_000_000, period: 60 } } },
+    bindings: { API_KEY: key, VERSION: { id: "bench", tag: "", timestamp: "" } },
+    analyticsEngineDatasets: { METRICS: { dataset: "bench" } },
+  });
+}
+
+const aiOf = (upstream: string) => ({ binding: "AI", remoteProxyConnectionString: new URL(upstream) as never });
+
+async function start(options: ConstructorParameters<typeof Miniflare>[0]): Promise<Running> {
+  const before = new Set(childrenOf(process.pid));
+  const runtime = new Miniflare(options);
+  const { port } = await runtime.ready;
+  const pids = childrenOf(process.pid).filter((pid) => !before.has(pid));
+  return { port: Number(port), pids: () => pids, stop: () => runtime.dispose() };
+}
+
+/** Processes whose parent is `pid`. Linux only, as the measurement is. */
+export function childrenOf(pid: number): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((name) => {
+      try {
+        return (
+          Number(
+            readFileSync(`/proc/${name}/stat`, "utf8")
+              .replace(/^.*\) /s, "")
+              .split(" ")[1],
+          ) === pid
+        );
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+/** Memory of these processes that is theirs, in MiB. */
+export function memoryOf(pids: number[]): number {
+  const kib = pids.map((pid) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0));
+  return kib.reduce((sum, one) => sum + one, 0) / 1024;
+}

@@ -1,0 +1,51 @@
+"""The goals of the gateway's measurement, judged on made-up figures."""
+
+from __future__ import annotations
+
+from bench.gateway.report import Measured, Row, goals, table
+
+NAMES = ("direct", "bare Worker, fetch", "bare Worker, env.AI", "ours, openai", "ours, workers-ai", "Portkey")
+
+
+def row(name: str, p50: float, *, stream: bool = False, connections: int = 1) -> Row:
+    return {
+        "name": name,
+        "stream": stream,
+        "connections": connections,
+        "p50": p50,
+        "p90": p50,
+        "p99": p50,
+        "firstP50": p50,
+        "perSecond": 1000 / p50,
+    }
+
+
+def measured(**p50: float) -> Measured:
+    """Every contender takes 1 ms but those that are named."""
+    rows = [row(name, p50.get(name, 1.0), connections=at_once) for at_once in (1, 32) for name in NAMES]
+    return {"rows": rows, "memory": {"ours, openai": 100.0}, "cold": {"ours, openai": 200.0}}
+
+
+def missed(found: Measured, gzip_bytes: int = 1, startup_ms: float = 1.0) -> list[str]:
+    return [goal["goal"] for goal in goals(found, gzip_bytes, startup_ms) if not goal["holds"]]
+
+
+def test_being_as_fast_as_portkey_is_not_being_ahead() -> None:
+    assert missed(measured()) == ["ours, openai: ahead of Portkey in every row"]
+
+
+def test_each_goal_is_missed_by_a_little_too_much() -> None:
+    slow = measured(**{"ours, openai": 1.61, "Portkey": 9.0})
+    assert missed(slow) == [
+        "ours, openai: at most 0.6 ms over a bare Worker, fetch, one at a time",
+        "ours, openai: at most 1.4 times a bare Worker, fetch, 32 at once",
+    ]
+    fast = measured(**{"Portkey": 9.0})
+    assert missed(fast, gzip_bytes=120_001) == ["bundle at most 120 kB gzipped"]
+    assert missed(fast, startup_ms=25.0) == ["start-up below 25 ms"]
+    assert missed(fast) == []
+
+
+def test_the_table_has_a_line_for_each_contender_in_each_cell() -> None:
+    lines = table(measured())
+    assert len([line for line in lines if line.startswith("  ours, openai")]) == 3
