@@ -40,7 +40,7 @@ def test_each_goal_is_missed_by_a_little_too_much() -> None:
         "ours, openai: at most 0.6 ms over a bare Worker, fetch, one at a time",
         "ours, openai: at most 1.4 times a bare Worker, fetch, 32 at once",
     ]
-    fast = measured(**{"Portkey": 9.0})
+    fast = measured(Portkey=9.0)
     assert missed(fast, gzip_bytes=120_001) == ["bundle at most 120 kB gzipped"]
     assert missed(fast, startup_ms=25.0) == ["start-up below 25 ms"]
     assert missed(fast) == []
