@@ -28,7 +28,7 @@ const PLATFORM: Ambient = {
 export function createGateway(configText: string, ambient: Ambient = PLATFORM): ExportedHandler<GatewayEnv> {
   const config = parseConfig(configText);
   const table = new LiveTable(config, ambient.now);
-  const cache = new ExactCache(config.cache, ambient.now);
+  const cache = new ExactCache(config.cache, ambient.now, config.resilience.stale);
   const app = createApp({
     config,
     ambient,

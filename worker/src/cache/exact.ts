@@ -25,10 +25,13 @@ export type CacheStore = Pick<KVNamespace, "get" | "put">;
 export class ExactCache {
   readonly #settings: GatewayConfig["cache"];
   readonly #now: () => number;
+  readonly #staleMs: number;
 
-  constructor(settings: GatewayConfig["cache"], now: () => number) {
+  /** `stale`: seconds for which an answer is kept beyond its time, for when no backend answers. */
+  constructor(settings: GatewayConfig["cache"], now: () => number, stale = 0) {
     this.#settings = settings;
     this.#now = now;
+    this.#staleMs = stale * 1000;
   }
 
   /**
@@ -42,10 +45,12 @@ export class ExactCache {
     return wish === "use" || this.#settings.sampled || request.parameters.temperature !== undefined;
   }
 
-  async find(store: CacheStore, key: string): Promise<Answer | null> {
+  /** `stale`: also an answer whose time is over. */
+  async find(store: CacheStore, key: string, { stale = false } = {}): Promise<Answer | null> {
     try {
       const entry = await within(PATIENCE_MS, store.get<Entry>(key, "json"));
-      if (!entry || entry.format !== FORMAT || !(entry.expires > this.#now())) return null;
+      if (!entry || entry.format !== FORMAT) return null;
+      if (!(entry.expires + (stale ? this.#staleMs : 0) > this.#now())) return null;
       return isKeepable(entry.answer) ? entry.answer : null;
     } catch {
       return null;
@@ -60,7 +65,7 @@ export class ExactCache {
       const entry: Entry = { format: FORMAT, expires: this.#now() + ttl * 1000, answer };
       const text = JSON.stringify(entry);
       if (text.length > LARGEST_ENTRY) return;
-      await store.put(key, text, { expirationTtl: Math.max(ttl, KV_LEAST_TTL) });
+      await store.put(key, text, { expirationTtl: Math.max(ttl + this.#staleMs / 1000, KV_LEAST_TTL) });
     } catch {
       // KV over its limits, or down: the answer is simply not kept.
     }
