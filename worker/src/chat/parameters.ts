@@ -24,7 +24,9 @@ const RANGES = new Map<string, Range>([
 ]);
 
 /** Fields of the body that are about the request and not about the answer. */
-const NOT_PARAMETERS = new Set(["model", "messages", "user", "stream", "stream_options", "max_completion_tokens"]);
+const NOT_PARAMETERS = new Set([
+  ...["model", "messages", "user", "stream", "stream_options", "max_completion_tokens", "conversation"],
+]);
 
 /**
  * What the client asks of the answer, checked: numbers in range, null as absent, `max_completion_tokens` as

@@ -1,19 +1,20 @@
 import { parseJsonObject } from "../chat/json-body.ts";
 import { readChatRequest } from "../chat/request.ts";
-import { serveStream, serveWhole } from "../chat/serve.ts";
 import { ChunkWriter, completionBody } from "../chat/shapes.ts";
 import { streamResponse } from "../chat/stream-body.ts";
+import { answerStream, answerWhole } from "../conversation/serve.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { json } from "./json.ts";
 
 /** `POST /v1/chat/completions`, in OpenAI's shape, streamed and not. */
 export async function chatCompletions(c: GatewayContext): Promise<Response> {
   const { max_tokens } = c.var.gateway.config.limits;
-  const request = readChatRequest(parseJsonObject(await c.var.readBody()), max_tokens);
+  const body = parseJsonObject(await c.var.readBody());
+  const request = readChatRequest(body, max_tokens);
   if (request.stream) {
-    const served = await serveStream(c, request);
+    const served = await answerStream(c, body, request);
     return streamResponse(c, served, new ChunkWriter(served.name, request.includeUsage));
   }
-  const { name, answer, usage } = await serveWhole(c, request);
+  const { name, answer, usage } = await answerWhole(c, body, request);
   return json(c, completionBody(name, answer, usage));
 }

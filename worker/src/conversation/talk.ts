@@ -1,0 +1,156 @@
+import type { Answer } from "../backends/backend.ts";
+import type { JsonObject } from "../chat/json-body.ts";
+import { effective } from "../chat/parameters.ts";
+import type { ChatRequest } from "../chat/request.ts";
+import { ApiError, badRequest } from "../errors.ts";
+import type { GatewayContext } from "../gateway.ts";
+import { within } from "../patience.ts";
+import { parseModel } from "../routing/route.ts";
+import { estimateTokens } from "../tokens/estimate.ts";
+import type { Fallen, Keeping } from "./conversation.ts";
+import { type Addition, addition, type History, NO_HISTORY, recalled, turnsOf } from "./core.ts";
+import { summarise } from "./summarise.ts";
+
+/** The Durable Object as the gateway calls it: the stub's own types wrap every result for RPC. */
+export interface ConversationPort {
+  recall(): Promise<History>;
+  append(addition: Addition, keeping: Keeping): Promise<Fallen | null>;
+  branch(history: History, addition: Addition, keeping: Keeping): Promise<Fallen | null>;
+  sumUp(which: Pick<Fallen, "from" | "upTo">, summary: string): Promise<void>;
+  forget(): Promise<void>;
+}
+
+/** A request within a conversation. */
+export interface Talk {
+  /** With the history before its own messages. */
+  readonly request: ChatRequest;
+  /** Keeps the request and its answer. Never throws: the client has its answer either way. */
+  keep(answer: Answer): Promise<void>;
+}
+
+const HEADER = "x-sluiceway-conversation";
+/** No slash: it parts the tenant from the id in the object's name. */
+const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
+const PATIENCE_MS = 5_000;
+/** Estimates may be off by this share of a model's window. */
+const CAUTION = 0.95;
+
+/** The conversation that a request belongs to, by its field or its header; null for none. Throws the 400. */
+export function conversationId(c: GatewayContext, body: JsonObject): string | null {
+  const wanted = nameOf(body.conversation ?? (c.req.header(HEADER) || null));
+  if (wanted === null) return null;
+  if (typeof wanted !== "string" || !ID.test(wanted)) {
+    throw badRequest(
+      "`conversation` must be 1 to 128 letters, digits and . _ : -, and begin with a letter or digit.",
+      "conversation",
+    );
+  }
+  if (!c.var.gateway.config.conversations.enabled) throw conversationsOff("conversation");
+  return wanted;
+}
+
+/** OpenAI's client sends the id, or an object that has it. */
+function nameOf(value: unknown): unknown {
+  return typeof value === "object" && value !== null ? ((value as JsonObject).id ?? value) : value;
+}
+
+export function conversationsOff(param: string): ApiError {
+  return badRequest(
+    "Conversations are not kept on this stage (`conversations.enabled`); send the whole history in the request.",
+    param,
+  );
+}
+
+/** Opens a conversation for a request: reads what was said before. Throws a 503 when that can't be read. */
+export async function openTalk(c: GatewayContext, id: string, asked: ChatRequest): Promise<Talk> {
+  checkSingle(asked);
+  const object = conversationOf(c, id);
+  const history = await read(object);
+  const request = withHistory(c, history, asked);
+  const keep = (answer: Answer) =>
+    safely(c, object, () => object.append(addition(asked.messages, answer), keepingOf(c)));
+  return { request, keep };
+}
+
+/** As `openTalk`, but what was said before stays as it is, and goes on under another id: OpenAI's responses. */
+export async function openBranch(
+  c: GatewayContext,
+  { from, to }: { from: string | null; to: string },
+  asked: ChatRequest,
+): Promise<Talk> {
+  checkSingle(asked);
+  const history = from === null ? NO_HISTORY : await read(conversationOf(c, from));
+  const object = conversationOf(c, to);
+  const keep = (answer: Answer) =>
+    safely(c, object, () => object.branch(history, addition(asked.messages, answer), keepingOf(c)));
+  return { request: withHistory(c, history, asked), keep };
+}
+
+export async function forget(c: GatewayContext, id: string): Promise<void> {
+  await conversationOf(c, id).forget();
+}
+
+/** One object a conversation of one tenant: another tenant's conversation of the same id is another object. */
+function conversationOf(c: GatewayContext, id: string): ConversationPort {
+  return c.env.CONVERSATIONS.getByName(`${c.var.record.tenant}/${id}`) as unknown as ConversationPort;
+}
+
+async function read(object: ConversationPort): Promise<History> {
+  let history: History | undefined;
+  let cause: unknown;
+  try {
+    history = await within(PATIENCE_MS, object.recall());
+  } catch (error) {
+    cause = error;
+  }
+  if (history !== undefined) return history;
+  // Without its history the answer would be to another question.
+  throw new ApiError(503, "conversation_unavailable", "The conversation can't be read now; try again.", {
+    headers: { "retry-after": "1" },
+    cause,
+  });
+}
+
+async function safely(c: GatewayContext, object: ConversationPort, work: () => Promise<Fallen | null>): Promise<void> {
+  try {
+    const fallen = await work();
+    if (fallen !== null) c.executionCtx.waitUntil(summarise(c, object, fallen).catch(() => lost(c, "summary")));
+  } catch {
+    lost(c, "turn");
+  }
+}
+
+function lost(c: GatewayContext, what: string): void {
+  const { ambient } = c.var.gateway;
+  ambient.log(JSON.stringify({ event: "conversation_not_kept", level: "error", id: c.var.record.id, what }));
+}
+
+function keepingOf(c: GatewayContext): Keeping {
+  const { window_tokens, ttl, summary_model } = c.var.gateway.config.conversations;
+  return { windowTokens: window_tokens, ttl, summarised: summary_model !== null };
+}
+
+function withHistory(c: GatewayContext, history: History, asked: ChatRequest): ChatRequest {
+  const messages = recalled(history, asked.messages, roomFor(c, asked));
+  return { ...asked, messages, identity: { ...asked.identity, messages } };
+}
+
+/** Tokens of history that go along: the stage's window, or less where the model's own is nearly full. */
+function roomFor(c: GatewayContext, asked: ChatRequest): number {
+  const { config } = c.var.gateway;
+  const { name, version } = parseModel(asked.model);
+  const versions = Object.hasOwn(config.models, name) ? (config.models[name]?.versions ?? {}) : {};
+  const specs = Object.entries(versions).filter(([number]) => version === null || number === String(version));
+  const fresh = turnsOf(asked.messages).reduce((sum, { tokens }) => sum + tokens, 0);
+  const rooms = specs.map(([, spec]) => {
+    if (spec.context_window === null || spec.context_window === undefined) return Number.POSITIVE_INFINITY;
+    const taken = Number(effective(spec.parameters, asked.parameters).max_tokens) + estimateTokens(spec.prompt ?? "");
+    return CAUTION * spec.context_window - taken - fresh;
+  });
+  return Math.min(config.conversations.window_tokens, ...rooms);
+}
+
+function checkSingle(asked: ChatRequest): void {
+  const { n } = asked.parameters;
+  if (n !== undefined && n !== 1) throw badRequest("`n` must be 1 in a conversation.", "n");
+}
