@@ -5,18 +5,22 @@ from __future__ import annotations
 import shutil
 from dataclasses import asdict
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
+from sluiceway.cli import faults
 from sluiceway.cli.context import find_workspace, local_ports, start_local
 from sluiceway.cli.output import JsonFlag, nap, print_json, print_text
-from sluiceway.errors import UserError
+from sluiceway.errors import SluicewayError, UserError
 from sluiceway.local import lifecycle
+from sluiceway.local.faults import client
 from sluiceway.local.lifecycle import Runtime
 from sluiceway.progress import Progress
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Cloudflare in small, on this machine.")
+app.add_typer(faults.app, name="faults")
 
 
 class Log(StrEnum):
@@ -56,12 +60,16 @@ def stop(as_json: JsonFlag = False) -> None:
 
 @app.command()
 def status(as_json: JsonFlag = False) -> None:
-    """Tell whether the local stage runs, and where."""
-    found = lifecycle.status(find_workspace().local)
+    """Tell whether the local stage runs, where, and with which faults."""
+    data = find_workspace().local
+    found = lifecycle.status(data)
+    active = _faults(data) if found.state == "running" else []
     if as_json:
-        print_json({"state": found.state, "detail": found.detail, **_public(found.runtime)})
-    else:
-        print_text(f"{found.state}: {found.detail}")
+        print_json({"state": found.state, "detail": found.detail, "faults": active, **_public(found.runtime)})
+        return
+    print_text(f"{found.state}: {found.detail}")
+    for fault in active:
+        print_text(f"fault {faults.line(fault)}")
 
 
 @app.command()
@@ -96,6 +104,14 @@ def reset(
         print_json({"reset": True})
     else:
         print_text("empty: `sluiceway up local` makes it anew")
+
+
+def _faults(data: Path) -> list[dict[str, Any]]:
+    """Those that are on. A stage of older code has none, and that is no reason to tell nothing of it."""
+    try:
+        return [fault for fault in client.listed(data) if not fault["ended"]]
+    except SluicewayError:
+        return []
 
 
 def _public(runtime: Runtime | None) -> dict[str, object]:

@@ -25,6 +25,7 @@ from typing import Any
 import uvicorn
 
 from sluiceway.errors import UserError
+from sluiceway.local.connection import Connection
 from sluiceway.local.daemon_app import StageApp
 from sluiceway.local.daemon_host import Host, HostReady, host_command, port_in_use
 from sluiceway.local.daemon_logs import RotatingLines
@@ -142,6 +143,7 @@ def _url(port: int) -> str:
 def _server_config(app: StageApp) -> uvicorn.Config:
     return uvicorn.Config(
         app.asgi,
+        http=Connection,
         lifespan="off",
         access_log=False,
         log_config=None,

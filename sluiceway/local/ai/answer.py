@@ -19,13 +19,15 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from sluiceway.local import connection
 from sluiceway.local.ai import request as inputs
 from sluiceway.local.ai.calls import Call
-from sluiceway.local.ai.engine import Event
-from sluiceway.local.ai.errors import AiError, bad_input
+from sluiceway.local.ai.engine import Engine, Event
+from sluiceway.local.ai.errors import AiError, BrokenOffError, bad_input
 from sluiceway.local.ai.models import AiModel, find
 from sluiceway.local.ai.shapes import Answer, Head, Shape, stream
 from sluiceway.local.ai.stage import AiStage
+from sluiceway.local.faults.engine import FaultyEngine
 
 T = TypeVar("T")
 _RERANK_DIMENSIONS = 512
@@ -57,6 +59,9 @@ class _Streaming(StreamingResponse):
         # A caller may be gone before the first byte is asked of the body, whose own ending then never runs.
         try:
             await super().__call__(scope, receive, send)
+        except BrokenOffError:
+            if not await connection.end(scope, receive, at_once=False):
+                raise
         finally:
             await self._begun.end()
 
@@ -69,11 +74,23 @@ async def run(
         model = find(call.model)
         if stage.limiter:
             stage.limiter.admit(model)
+        faulty = _faulty(stage, call, model, body)
+        engine = faulty or stage.engine
         if model.task == "Text Generation":
-            return await _chat(stage, http, call, model, body, shape or ("native" if model.native else "openai"))
-        if model.task == "Text Classification" or "contexts" in body:
-            return _finished(call, _rerank(body))
-        return await _embed(stage, http, call, model, body, shape)
+            chosen = shape or ("native" if model.native else "openai")
+            result = await _chat(stage, engine, http, call, model, body, chosen)
+        elif model.task == "Text Classification" or "contexts" in body:
+            if faulty:
+                await _unless_left(http, faulty.before())
+            result = _rerank(body)
+        else:
+            result = await _embed(engine, http, call, model, body, shape)
+        if isinstance(result, Stream):
+            return result
+        if faulty:
+            faulty.check_whole(result)
+        call.close("ok")
+        return result
     except CallerLeftError:
         call.close("cancelled")
         raise
@@ -85,18 +102,29 @@ async def run(
         raise
 
 
+def _faulty(stage: AiStage, call: Call, model: AiModel, body: Mapping[str, Any]) -> FaultyEngine | None:
+    """The stage's engine with the fault that this call is to meet, if it is to meet one."""
+    chat = model.task == "Text Generation"
+    openai = call.via == "rest" and bool(call.options.get("openai"))
+    found = stage.faults.pick(model.id, "openai" if openai else "workers-ai", chat=chat, tools=bool(body.get("tools")))
+    call.fault = found.number if found else None
+    return FaultyEngine(stage.engine, found.fault) if found else None
+
+
 async def _chat(
-    stage: AiStage, http: Request, call: Call, model: AiModel, body: Mapping[str, Any], shape: Shape
+    stage: AiStage, engine: Engine, http: Request, call: Call, model: AiModel, body: Mapping[str, Any], shape: Shape
 ) -> Stream | dict[str, Any]:
     request = inputs.chat(model, body)
     streamed = body.get("stream") is True
     head = Head(f"chatcmpl-{stage.new_id()}", int(stage.clock()), model.id)
     answer = Answer()
-    events = stage.engine.chat(request, streamed=streamed)
+    events = engine.chat(request, streamed=streamed)
     if streamed:
         first = await _unless_left(http, anext(events))
         usage = _wants_usage(body, call)
         chunks = stream(_from(first, events), answer, head, shape, usage=usage)
+        if isinstance(engine, FaultyEngine):
+            chunks = engine.events_on_the_wire(chunks)
 
         async def end() -> None:
             await events.aclose()
@@ -107,7 +135,6 @@ async def _chat(
         await _unless_left(http, _gather(events, answer))
     finally:
         _record(call, answer)
-    call.close("ok")
     return answer.as_openai(head) if shape == "openai" else answer.as_native(parsed=request.json_mode)
 
 
@@ -172,19 +199,19 @@ async def _left(http: Request) -> None:
 
 
 async def _embed(
-    stage: AiStage, http: Request, call: Call, model: AiModel, body: Mapping[str, Any], shape: Shape | None
+    engine: Engine, http: Request, call: Call, model: AiModel, body: Mapping[str, Any], shape: Shape | None
 ) -> dict[str, Any]:
     request = inputs.embedding(model, body)
-    vectors, read = await _unless_left(http, stage.engine.embed(request))
+    vectors, read = await _unless_left(http, engine.embed(request))
     usage = {"prompt_tokens": read, "total_tokens": read}
     call.usage = usage
     if shape != "openai":
         size = len(vectors[0]) if vectors else 0
         data = [list(vector) for vector in vectors]
-        return _finished(call, {"shape": [len(data), size], "data": data, "pooling": "cls", "usage": usage})
+        return {"shape": [len(data), size], "data": data, "pooling": "cls", "usage": usage}
     encode = _base64 if body.get("encoding_format") == "base64" else list
     items = [{"object": "embedding", "index": at, "embedding": encode(vector)} for at, vector in enumerate(vectors)]
-    return _finished(call, {"object": "list", "data": items, "model": model.id, "usage": usage})
+    return {"object": "list", "data": items, "model": model.id, "usage": usage}
 
 
 def _base64(vector: Sequence[float]) -> str:
@@ -209,8 +236,3 @@ def _rerank(body: Mapping[str, Any]) -> dict[str, Any]:
     scored.sort(key=lambda each: (-each["score"], each["id"]))
     top = body.get("top_k")
     return {"response": scored[:top] if isinstance(top, int) and top > 0 else scored}
-
-
-def _finished(call: Call, result: dict[str, Any]) -> dict[str, Any]:
-    call.close("ok")
-    return result

@@ -12,6 +12,7 @@ from sluiceway.local.ai import binding, rest, wire
 from sluiceway.local.ai.sink import parse_events
 from sluiceway.local.ai.stage import AiStage
 from sluiceway.local.api import auth
+from sluiceway.local.faults import routes as faults
 
 _SINK_LIMIT = 4 * 1024 * 1024
 
@@ -28,7 +29,9 @@ def routes(stage: AiStage) -> list[BaseRoute]:
     return [
         Route("/_local/ai/{secret}", from_binding, methods=["GET", "POST", "PATCH"]),
         Route("/_local/sink/{secret}", from_host, methods=["POST"]),
-        *auth.guarded([*rest.routes(stage), *_views(stage)], stage.token, stage.account_id),
+        *auth.guarded(
+            [*rest.routes(stage), *_views(stage), *faults.routes(stage.faults)], stage.token, stage.account_id
+        ),
     ]
 
 

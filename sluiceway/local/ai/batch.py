@@ -14,6 +14,7 @@ from sluiceway.local.ai.calls import Call
 from sluiceway.local.ai.errors import AiError, bad_input
 from sluiceway.local.ai.models import find
 from sluiceway.local.ai.stage import AiStage
+from sluiceway.local.faults.engine import DroppedError, SpoiledError
 
 _KEPT = 100
 
@@ -62,6 +63,8 @@ async def _work(stage: AiStage, batch: Batch, requests: list[dict[str, Any]]) ->
             entry |= {"success": True, "result": await answer.run(stage, _Nobody(), call, inner)}
         except AiError as error:
             entry |= {"success": False, "error": error.for_binding()}
+        except (DroppedError, SpoiledError):
+            entry |= {"success": False, "error": AiError(3043).for_binding()}
         batch.responses.append(entry)
 
 

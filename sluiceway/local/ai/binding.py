@@ -30,6 +30,8 @@ from sluiceway.local.ai.calls import Call
 from sluiceway.local.ai.errors import AiError, bad_input
 from sluiceway.local.ai.request import read_json
 from sluiceway.local.ai.stage import BODY_LIMIT, AiStage
+from sluiceway.local.faults import responses
+from sluiceway.local.faults.engine import DroppedError, SpoiledError
 
 _PREFIX = "mf-header-"
 _GATEWAY = re.compile(r"/ai-gateway/gateways/([^/]+)/(url|logs)/(.+)")
@@ -53,7 +55,9 @@ async def serve(stage: AiStage, http: Request) -> Response:
             return _gateway(stage, http.method, unquote(found[1]), found[2], unquote(found[3]))
         raise AiError(7003, f"No route for {http.method} {meant.path}", status=404)
     except AiError as error:
-        return wire.answer(error.for_binding(), error.status, {"cf-ai-req-id": stage.new_id()})
+        return wire.answer(error.for_binding(), error.status, {**error.headers, "cf-ai-req-id": stage.new_id()})
+    except (DroppedError, SpoiledError) as error:
+        return responses.failed(error, {"cf-ai-req-id": stage.new_id()})
     except CallerLeftError:
         return Response(status_code=499)
 
@@ -105,7 +109,7 @@ async def _universal(stage: AiStage, http: Request, headers: Mapping[str, str], 
         wrapped = result if openai else {"result": result, "success": True, "errors": [], "messages": []}
         return wire.answer(wrapped, 200, extra)
     assert failed is not None
-    return wire.answer(failed.for_rest(stage.new_id()), failed.status, {})
+    return wire.answer(failed.for_rest(stage.new_id()), failed.status, failed.headers)
 
 
 def _step_call(stage: AiStage, step: object, headers: Mapping[str, str]) -> Call:

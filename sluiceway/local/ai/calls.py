@@ -20,7 +20,8 @@ _SHOWN = ("cf-aig-", "x-session-affinity", "x-request-id", "x-sluiceway-", "cf-c
 
 @dataclass
 class Call:
-    """One call. ``status``: running, ok, error or cancelled; ``finish_reason`` and ``usage`` when known."""
+    """One call. ``status``: running, ok, error or cancelled; ``finish_reason`` and ``usage`` when known;
+    ``fault``: number of the fault that hit it."""
 
     seq: int
     at: str
@@ -37,6 +38,7 @@ class Call:
     tokens_sent: int = 0
     log_id: str | None = None
     size: int = 0
+    fault: int | None = None
 
     @property
     def cancelled(self) -> bool:

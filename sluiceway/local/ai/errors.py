@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 # Internal code -> (HTTP status, description). The codes and statuses are Cloudflare's.
 TABLE: dict[int, tuple[int, str]] = {
     3006: (413, "Request is too large"),
@@ -29,7 +31,9 @@ TABLE: dict[int, tuple[int, str]] = {
 
 
 class AiError(Exception):
-    """An answer with no inference in it. ``status`` is the HTTP status."""
+    """An answer with no inference in it. ``status`` is the HTTP status; ``headers`` go with it."""
+
+    headers: Mapping[str, str] = {}
 
     def __init__(self, code: int, description: str | None = None, *, status: int | None = None) -> None:
         known_status, known_text = TABLE.get(code, (500, "Internal server error"))
@@ -52,6 +56,10 @@ class AiError(Exception):
         """The same in the envelope of Cloudflare's API."""
         message = f"AiError: {self.description} ({request_id})"
         return {"result": {}, "success": False, "errors": [{"code": self.code, "message": message}], "messages": []}
+
+
+class BrokenOffError(ConnectionError):
+    """The connection is to break off here, as a prompt (``#cut``) or a fault asked."""
 
 
 def bad_input(detail: str) -> AiError:

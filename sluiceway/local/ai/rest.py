@@ -13,6 +13,8 @@ from sluiceway.local.ai.answer import CallerLeftError, Stream
 from sluiceway.local.ai.errors import AiError, bad_input
 from sluiceway.local.ai.request import read_json
 from sluiceway.local.ai.stage import BODY_LIMIT, AiStage
+from sluiceway.local.faults import responses
+from sluiceway.local.faults.engine import DroppedError, SpoiledError
 
 _BASE = "/client/v4/accounts/{account}/ai"
 _GATEWAY = "/_local/gateway/v1/{account}/{gateway}"
@@ -52,7 +54,9 @@ def _caught(stage: AiStage, handler: Handler) -> Handler:
         try:
             response = await handler(http)
         except AiError as error:
-            response = wire.answer(error.for_rest(request_id), error.status)
+            response = wire.answer(error.for_rest(request_id), error.status, error.headers)
+        except (DroppedError, SpoiledError) as error:
+            response = responses.failed(error, {})
         except CallerLeftError:
             return Response(status_code=499)
         response.headers["cf-ai-req-id"] = request_id

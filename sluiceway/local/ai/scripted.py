@@ -20,13 +20,9 @@ from sluiceway.local.ai.engine import (
     ToolCall,
     Usage,
 )
-from sluiceway.local.ai.errors import AiError
+from sluiceway.local.ai.errors import AiError, BrokenOffError
 
 _ARGUMENT_PIECES = 4  # tokens of a tool call's arguments in one event
-
-
-class BrokenOffError(ConnectionError):
-    """The scripted engine breaks the connection off, as ``#cut`` asked."""
 
 
 @dataclass

@@ -12,6 +12,7 @@ from sluiceway.local.ai.calls import CallLog
 from sluiceway.local.ai.engine import Engine
 from sluiceway.local.ai.limits import RateLimiter
 from sluiceway.local.ai.sink import EventSink
+from sluiceway.local.faults.active import Faults
 
 BODY_LIMIT = 10 * 1024 * 1024  # what Workers AI takes in one request
 
@@ -35,3 +36,4 @@ class AiStage:
     clock: Callable[[], float] = time.time
     new_id: Callable[[], str] = lambda: str(uuid.uuid4())
     batches: dict[str, Any] = field(default_factory=dict)
+    faults: Faults = field(default_factory=Faults)

@@ -20,6 +20,7 @@ from sluiceway.local.ai.engine import Engine
 from sluiceway.local.ai.scripted import ScriptedEngine
 from sluiceway.local.ai.sink import EventSink
 from sluiceway.local.ai.stage import AiStage
+from sluiceway.local.connection import Connection
 from sluiceway.local.runtime_file import ACCOUNT_ID
 
 TOKEN = "token-of-the-test"
@@ -73,7 +74,11 @@ def serving(engine: Engine, client: httpx.AsyncClient | None = None) -> Iterator
         base_url=url,
     )
     config = uvicorn.Config(
-        Starlette(routes=app.routes(stage)), lifespan="off", log_config=None, timeout_graceful_shutdown=1
+        Starlette(routes=app.routes(stage)),
+        http=Connection,
+        lifespan="off",
+        log_config=None,
+        timeout_graceful_shutdown=1,
     )
     server = QuietServer(config)
 

@@ -1,0 +1,130 @@
+"""``sluiceway local faults``: makes the local stage's models slow, busy, broken or gone, to see what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from sluiceway import catalog
+from sluiceway.cli.context import find_workspace
+from sluiceway.cli.output import JsonFlag, print_json, print_text
+from sluiceway.domain.model import Model
+from sluiceway.errors import UserError
+from sluiceway.local.faults import client
+from sluiceway.workspace import Workspace
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Faults of the local stage's models. A restart of the stage ends all of them.",
+)
+
+
+class Backend(StrEnum):
+    """Calls of ``env.AI``, or those to the OpenAI-compatible URL."""
+
+    workers_ai = "workers-ai"
+    openai = "openai"
+
+
+class Broken(StrEnum):
+    """What is no JSON: the answer (or one event of it), or the arguments of a tool call."""
+
+    json = "json"
+    tool = "tool"
+
+
+@app.command()
+def add(
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="A model (chat), a version (chat@2), an id, or a pattern such as '*kimi*'. Again for more."),
+    ] = None,
+    backend: Annotated[Backend | None, typer.Option(help="Only calls of this backend.")] = None,
+    status: Annotated[int | None, typer.Option(help="Refuse with this HTTP status.")] = None,
+    code: Annotated[int | None, typer.Option(help="Refuse with this code of Workers AI, such as 3040.")] = None,
+    retry_after: Annotated[int | None, typer.Option(help="Seconds told by a refusal.")] = None,
+    delay_ms: Annotated[int | None, typer.Option(help="Milliseconds before the first token.")] = None,
+    tokens_per_second: Annotated[float | None, typer.Option(help="No faster than this.")] = None,
+    cut_after: Annotated[int | None, typer.Option(help="End the connection after so many tokens.")] = None,
+    broken: Annotated[Broken | None, typer.Option(help="Send what is no JSON.")] = None,
+    refuse: Annotated[bool, typer.Option("--refuse", help="The model declines to answer.")] = False,
+    drop: Annotated[bool, typer.Option("--drop", help="End the connection before any answer.")] = False,
+    share: Annotated[float | None, typer.Option(help="Of the calls, from 0 to 1. Without it, all.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="End after so many seconds.")] = None,
+    count: Annotated[int | None, typer.Option(help="End after so many calls hit.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the share's chance; the same seed hits the same calls.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Add a fault: effects may be combined, and the first fault that hits a call decides."""
+    workspace = find_workspace()
+    given = {
+        "models": _ids(workspace, model) if model else None, "backend": backend, "status": status, "code": code,
+        "retry_after": retry_after, "delay_ms": delay_ms, "tokens_per_second": tokens_per_second,
+        "cut_after": cut_after, "broken": broken, "refuse": refuse, "drop": drop, "share": share,
+        "seconds": seconds, "count": count, "seed": seed,
+    }  # fmt: skip
+    added = client.add(workspace.local, {name: value for name, value in given.items() if value is not None})
+    if as_json:
+        print_json(added)
+    else:
+        print_text(line(added))
+
+
+@app.command("list")
+def list_(as_json: JsonFlag = False) -> None:
+    """List the faults, in the order in which they are tried."""
+    found = client.listed(find_workspace().local)
+    if as_json:
+        print_json(found)
+        return
+    for fault in found:
+        print_text(line(fault))
+    if not found:
+        print_text("none")
+
+
+@app.command()
+def clear(
+    number: Annotated[int | None, typer.Argument(help="One fault's number; without it, all.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Take one fault off, or all."""
+    cleared = client.clear(find_workspace().local, number)
+    if as_json:
+        print_json({"cleared": cleared})
+    else:
+        print_text(f"cleared {cleared}")
+
+
+def line(fault: Mapping[str, Any]) -> str:
+    """A fault on one line: ``1  glm-4.7-flash  status 429, share 0.5  hit 3 of 7``."""
+    models = ", ".join(str(name).rsplit("/", 1)[-1] for name in fault.get("models", ())) or "every model"
+    shown = ("id", "models", "considered", "hits", "seconds_left", "ended")
+    said = ", ".join(name if value is True else f"{name} {value}" for name, value in fault.items() if name not in shown)
+    left = fault["seconds_left"]
+    end = "  ended" if fault["ended"] else "" if left is None else f"  {left} s left"
+    return f"{fault['id']}  {models}  {said}  hit {fault['hits']} of {fault['considered']}{end}"
+
+
+def _ids(workspace: Workspace, names: list[str]) -> list[str]:
+    """What the local stage calls these models: the catalogue's names become the ids of their versions."""
+    if all(name.startswith("@") or "*" in name for name in names):
+        return names
+    models = {model.name: model for model in catalog.load(workspace).models}
+    return [found for name in names for found in _ids_of(models, name)]
+
+
+def _ids_of(models: Mapping[str, Model], name: str) -> list[str]:
+    model = models.get(name.partition("@")[0])
+    if model is None:
+        return [name]
+    found = [version.id for version in model.versions if name in (model.name, str(version.ref)) and version.id]
+    if not found:
+        known = ", ".join(str(version.ref) for version in model.versions if version.id)
+        hint = f"versions that the local stage answers for: {known}" if known else "its versions run elsewhere"
+        raise UserError("no such version", path="--model", got=name, hint=hint)
+    return list(dict.fromkeys(found))

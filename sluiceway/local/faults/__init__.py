@@ -1,0 +1,1 @@
+"""Faults on the local stage: backends that are slow, busy, broken or gone, on request."""
