@@ -86,17 +86,17 @@ export class KnownKeys {
   }
 
   #learn(id: string, record: KeyRecord | null, askedAt: number): KnownKey | null {
+    // Answers may overtake each other; the later question's is the newer.
+    const newer = this.#known.get(id);
+    if (newer !== undefined && newer.askedAt > askedAt) return newer.key;
     if (record === null) {
       this.#known.delete(id);
       put(this.#unknown, id, askedAt, MOST_UNKNOWN);
       return null;
     }
     const key = known(record);
-    // Answers may overtake each other; the later question's is the newer.
-    if ((this.#known.get(id)?.askedAt ?? Number.NEGATIVE_INFINITY) <= askedAt) {
-      this.#unknown.delete(id);
-      put(this.#known, id, { key, askedAt, triedAt: askedAt, asking: false, down: false }, MOST_KNOWN);
-    }
+    this.#unknown.delete(id);
+    put(this.#known, id, { key, askedAt, triedAt: askedAt, asking: false, down: false }, MOST_KNOWN);
     return key;
   }
 }
