@@ -95,13 +95,6 @@ export interface Backend {
   embed(call: EmbedCall): Promise<Embeddings>;
 }
 
-/** Codes of failures that no further call of the same backend mends; another model may still answer. */
-export const SET_UP_FAULTS: ReadonlySet<string> = new Set([
-  "upstream_refused",
-  "backend_not_configured",
-  "backend_not_served",
-]);
-
 /** A fault of the backend, or of the way to it. */
 export function upstreamError(message: string, code = "upstream_error", options: ErrorOptions = {}): ApiError {
   return new ApiError(502, code, message, options);

@@ -55,9 +55,12 @@ function short(text: string): string {
   return text.length > 300 ? `${text.slice(0, 300)}...` : text;
 }
 
-/** Headers of our 429 from those of the server's: seconds, or a date, as HTTP has it; 10 s when it names no time. */
+/**
+ * Headers of our 429 from those of the server's: seconds, or a date, as HTTP has it. None when it names no time: how
+ * long to wait without a word is decided where it is waited.
+ */
 export function retryAfter(headers: Headers | null): Record<string, string> {
   const told = headers?.get("retry-after")?.trim() ?? "";
   const fits = /^\d{1,6}$/.test(told) || (/^[A-Z][a-z]{2}, /.test(told) && !Number.isNaN(Date.parse(told)));
-  return { "retry-after": fits ? told : "10" };
+  return fits ? { "retry-after": told } : {};
 }

@@ -23,6 +23,6 @@ export class NotServed implements Backend {
 
   #refusal(): ApiError {
     const message = `This gateway does not run the \`${this.#name}\` backend: the model is listed and its artifacts can be read, but it answers no requests.`;
-    return new ApiError(501, "backend_not_served", message, { param: "model" });
+    return new ApiError(501, "backend_not_served", message, { param: "model", lasting: true });
   }
 }

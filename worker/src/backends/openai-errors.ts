@@ -17,10 +17,8 @@ export function refusal(status: number, body: string, headers: Headers): ApiErro
   if (status === 429) {
     const spent = fault.code === "insufficient_quota";
     const code = spent ? "upstream_quota_exceeded" : "upstream_rate_limited";
-    return new ApiError(429, code, "The model's server takes no more requests now.", {
-      cause,
-      headers: retryAfter(headers),
-    });
+    const again = { cause, lasting: spent, headers: retryAfter(headers) };
+    return new ApiError(429, code, "The model's server takes no more requests now.", again);
   }
   if (status === 400 || status === 413 || status === 422) {
     if (fault.code === "context_length_exceeded" || TOO_LONG.test(fault.text)) {
@@ -32,7 +30,10 @@ export function refusal(status: number, body: string, headers: Headers): ApiErro
   if (status === 408 || status === 504 || status === 524) {
     return new ApiError(504, "upstream_timeout", "The model's server took too long.", { cause });
   }
-  if (status < 500) return upstreamError(`The model's server refused us (${status}).`, "upstream_refused", { cause });
+  if (status < 500) {
+    const lasting = { cause, lasting: true };
+    return upstreamError(`The model's server refused us (${status}).`, "upstream_refused", lasting);
+  }
   const busy = status === 503 || status === 529;
   return new ApiError(busy ? 503 : 502, "upstream_error", `The model's server failed (${status}).`, { cause });
 }

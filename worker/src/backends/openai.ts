@@ -150,5 +150,8 @@ function isJson(response: Response): boolean {
 }
 
 function notConfigured(why: string): ApiError {
-  return new ApiError(503, "backend_not_configured", `This model can't be asked: ${why}.`, { param: "model" });
+  return new ApiError(503, "backend_not_configured", `This model can't be asked: ${why}.`, {
+    param: "model",
+    lasting: true,
+  });
 }

@@ -5,16 +5,17 @@ import { faultOf, readFault, retryAfter, tellsFault } from "./faults.ts";
 interface Meaning {
   readonly status: number;
   readonly code: string;
+  readonly lasting?: boolean;
 }
 
-/** Faults of the catalogue or the account, not of what the client sent: the same call fails again. */
-const SET_UP: Meaning = { status: 502, code: "upstream_refused" };
+/** Faults of the catalogue or the account, not of what the client sent: the same call would fail again. */
+const SET_UP: Meaning = { status: 502, code: "upstream_refused", lasting: true };
 
 /** Internal codes whose meaning for the client differs from a plain upstream failure. */
 const KNOWN: Record<string, Meaning> = {
   3006: { status: 413, code: "request_too_large" },
   3007: { status: 504, code: "upstream_timeout" },
-  3036: { status: 429, code: "upstream_quota_exceeded" },
+  3036: { status: 429, code: "upstream_quota_exceeded", lasting: true },
   3040: { status: 429, code: "upstream_out_of_capacity" },
   3041: SET_UP,
   3042: SET_UP,
@@ -42,7 +43,10 @@ export function refusal(status: number, body: string, headers: Headers | null): 
   const fault = readFault(body);
   const code = fault.code !== null && /^\d+$/.test(fault.code) ? fault.code : null;
   const meaning = (code === null ? undefined : KNOWN[code]) ?? byStatus(status, code);
-  const options: ErrorOptions = meaning.status === 429 ? { headers: retryAfter(headers) } : {};
+  const options: ErrorOptions = {
+    lasting: meaning.lasting ?? false,
+    ...(meaning.status === 429 && { headers: retryAfter(headers) }),
+  };
   const coded = code === null ? "" : ` (${code})`;
   return new ApiError(meaning.status, meaning.code, `Workers AI refused the request${coded}: ${fault.text}`, options);
 }
@@ -52,6 +56,7 @@ function byStatus(status: number, code: string | null): Meaning {
   // A 400 with a code that we don't know may be about the catalogue, such as "no such model" is.
   if (seen !== undefined && !(status === 400 && code !== null)) return { status, code: seen };
   if (status === 408 || status === 504) return { status: 504, code: "upstream_timeout" };
+  if (status < 500) return SET_UP;
   return { status: status === 503 ? 503 : 502, code: "upstream_error" };
 }
 
