@@ -28,6 +28,8 @@ export interface RequestRecord {
   costUsd: number | null;
   /** The version that answered in place of the one that was routed to, `chat-small@1`, and why. */
   fallback: { readonly model: string; readonly reason: string } | null;
+  /** What was given when no backend had an answer: an old one, or the stage's own. Null: a backend answered, or none did. */
+  degraded: "stale" | "default" | null;
   /** Calls to backends beyond the first. */
   retries: number;
   /** What the guard found, by rule; the score of a prompt injection from 0 to 1. */
@@ -69,6 +71,7 @@ export function newRecord(id: string, startedAt: number): RequestRecord {
     usageEstimated: false,
     costUsd: null,
     fallback: null,
+    degraded: null,
     retries: 0,
     guard: null,
     ttftMs: null,

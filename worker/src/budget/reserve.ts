@@ -11,6 +11,8 @@ export interface WorstCase {
 
 /** What a request holds of its budgets while it runs. The first call of either ends it; later ones do nothing. */
 export interface Reservation {
+  /** Over its budget, the request goes to this cheaper model (`chat-small`, `chat@1`) instead; null or absent: as it is. */
+  readonly insteadOf?: string | null;
   /** Books what it really came to, by the version that answered; gives that in US dollars. */
   settle(usage: Usage, spec: ModelVersion): number;
   /** Gives everything back: nothing was spent. */
