@@ -11,7 +11,7 @@ import { accessLog } from "./middleware/access-log.ts";
 import { answerHeaders } from "./middleware/answer-headers.ts";
 import { bodyLimit } from "./middleware/body-limit.ts";
 import { cors } from "./middleware/cors.ts";
-import { failure, notFound } from "./middleware/failure.ts";
+import { failure, notFound, onlyErrors } from "./middleware/failure.ts";
 import { rateLimit } from "./middleware/rate-limit.ts";
 import { requestId } from "./middleware/request-id.ts";
 
@@ -21,7 +21,7 @@ export function createApp(gateway: Gateway): Hono<GatewayHono> {
   const app = new Hono<GatewayHono>();
   app.onError(failure);
   app.notFound(notFound);
-  app.use(requestId(gateway), accessLog(), cors(config.cors), answerHeaders());
+  app.use(requestId(gateway), accessLog(), cors(config.cors), answerHeaders(), onlyErrors());
 
   app.get("/healthz", healthz);
   app.all("/healthz", methodNotAllowed("GET"));

@@ -1,35 +1,21 @@
-import type { Answer, Call, Message, Piece, Usage } from "../backends/backend.ts";
+import type { Answer, Piece, Usage } from "../backends/backend.ts";
 import { backendOf } from "../backends/choose.ts";
-import { type Reservation, reserve } from "../budget/reserve.ts";
-import { cacheKey } from "../cache/key.ts";
-import { sha256Hex } from "../digest.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { guardAnswer, guardPieces } from "../guard/answer.ts";
-import { guardPrompt } from "../guard/prompt.ts";
 import { timed } from "../record.ts";
-import { clientAddress } from "../routing/client.ts";
-import { type Route, routeTo } from "../routing/route.ts";
-import { controllerOf } from "../routing/table.ts";
-import { estimateTokens, estimateUsage, textOf } from "../tokens/estimate.ts";
-import { checkWindow } from "../tokens/window.ts";
+import { type Attempted, attempt, NoAnswer, type Try } from "../resilience/attempt.ts";
+import { degradedAnswer } from "../resilience/degrade.ts";
+import { watched } from "../resilience/watched.ts";
+import { findRoute, refOf } from "../routing/find.ts";
+import type { Route } from "../routing/route.ts";
 import type { Collector } from "./collect.ts";
-import { orAbort, withDeadlines } from "./deadlines.ts";
-import { holdFirst } from "./hold.ts";
-import { effective } from "./parameters.ts";
+import { orAbort } from "./deadlines.ts";
+import { beginStream } from "./hold.ts";
+import { Holding } from "./holding.ts";
 import { replay } from "./replay.ts";
 import type { ChatRequest } from "./request.ts";
 import type { AnswerName } from "./shapes.ts";
-
-/** A request on its way: where it goes, under which key its answer is kept, how it is stopped. */
-interface Trip {
-  readonly c: GatewayContext;
-  readonly request: ChatRequest;
-  readonly route: Route;
-  /** Null when the answer is neither sought nor kept in the cache. */
-  readonly key: string | null;
-  readonly call: Call;
-  readonly abort: AbortController;
-}
+import { along, callOf, keyAt, nameAt, setOut, type Trip } from "./trip.ts";
 
 export interface ServedWhole {
   readonly name: AnswerName;
@@ -40,132 +26,149 @@ export interface ServedWhole {
 export interface ServedStream {
   readonly name: AnswerName;
   readonly pieces: AsyncGenerator<Piece, void, undefined>;
+  /** Ends it all: to be aborted when the client leaves. */
   readonly abort: AbortController;
-  /** To be called once, with what was streamed, and whether that is the whole answer. */
+  /** To be called with what was streamed, and whether that is the whole answer. The first call counts. */
   settle(streamed: Collector, whole: boolean): Usage;
 }
 
+/** An answer that costs nothing: kept from before, or the stage's own. */
+type Kept = ServedWhole;
+
 /** Answers in one go. Throws `ApiError` for every failure. */
 export async function serveWhole(c: GatewayContext, request: ChatRequest): Promise<ServedWhole> {
-  const trip = await setOut(c, request);
-  const kept = await fromCache(trip);
-  if (kept !== null) return { name: nameOf(trip), answer: kept, usage: settle(trip, kept, null, false) };
-  const held = await admit(trip);
+  const start = await depart(c, request);
+  if (!("holding" in start)) return start;
+  const { trip, holding } = start;
   try {
-    const answer = guardAnswer(c, await complete(trip));
-    return { name: nameOf(trip), answer, usage: settle(trip, answer, held, true) };
+    const { value, route } = await ask(trip, holding, false, (call) => complete(trip, call));
+    // Before it is looked over: its tokens are spent, whatever becomes of it.
+    const usage = holding.settle(value);
+    const answer = guardAnswer(c, value);
+    keep(trip, route, { ...answer, usage });
+    return { name: nameAt(trip, route), answer, usage };
   } catch (error) {
-    held.release();
-    throw error;
+    holding.abandon();
+    return await degrade(trip, error);
   }
-}
-
-function complete({ c, route, call, abort }: Trip): Promise<Answer> {
-  const { answer_ms } = c.var.gateway.config.timeouts;
-  const backend = backendOf(route.spec, c.env);
-  return timed(c.var.record, "backend", () => orAbort(answer_ms, abort, () => backend.complete(call)));
-}
-
-/** Reserves what the request may come to at most. */
-function admit({ c, call }: Trip): Promise<Reservation> {
-  const promptTokens = call.messages.reduce((sum, { content }) => sum + estimateTokens(textOf(content)), 0);
-  const worst = { promptTokens, maxTokens: Number(call.parameters.max_tokens), spec: call.version };
-  return timed(c.var.record, "budget", () => reserve(c, worst));
 }
 
 /** Answers as a stream; resolves when the first content is there. Throws `ApiError` for a failure before that. */
 export async function serveStream(c: GatewayContext, request: ChatRequest): Promise<ServedStream> {
-  const trip = await setOut(c, request);
-  const kept = await fromCache(trip);
-  const held = kept === null ? await admit(trip) : null;
+  const start = await depart(c, request);
+  if (!("holding" in start)) return replayed(start);
+  const { trip, holding } = start;
   try {
-    const pieces = kept === null ? guardPieces(c, await openStream(trip)) : replay(kept);
-    return {
-      name: nameOf(trip),
-      pieces,
-      abort: trip.abort,
-      settle: (streamed, whole) => settle(trip, streamed.answer(), held, whole && kept === null),
+    const { value, route, health } = await ask(trip, holding, true, (call) => stream(trip, call));
+    const settle = (streamed: Collector, whole: boolean) => {
+      const answer = streamed.answer();
+      const usage = holding.settle(answer);
+      if (whole) keep(trip, route, { ...answer, usage });
+      return usage;
     };
+    return { name: nameAt(trip, route), pieces: guardPieces(c, watched(value, health)), abort: trip.abort, settle };
   } catch (error) {
-    held?.release();
-    throw error;
+    holding.abandon();
+    return replayed(await degrade(trip, error));
   }
 }
 
-async function setOut(c: GatewayContext, asked: ChatRequest): Promise<Trip> {
-  const { gateway, record } = c.var;
-  const request = guardPrompt(c, asked);
-  const user = request.user ?? (c.req.header("x-sluiceway-user") || `${record.tenant} ${clientAddress(c.req.raw)}`);
-  const source = () => controllerOf(c.env, gateway.config);
-  const splitOf = (model: string) => gateway.table.splitOf(model, source, (work) => c.executionCtx.waitUntil(work));
-  const route = await timed(record, "route", () => routeTo(gateway.config, splitOf, request.model, user));
-  record.model = route.model;
-  record.version = route.version;
-  record.variant = route.variant;
-  if (gateway.config.log.prompts) record.prompt = request.messages.map(({ content }) => textOf(content)).join("\n");
-  const abort = new AbortController();
-  c.req.raw.signal.addEventListener("abort", () => abort.abort(c.req.raw.signal.reason));
-  const call: Call = {
-    version: route.spec,
-    messages: [...ownPrompt(route), ...request.messages],
-    parameters: effective(route.spec.parameters, request.parameters),
-    session: (await sha256Hex(`${record.tenant}\n${user}`)).slice(0, 32),
-    gateway: gateway.config.gateway,
-    signal: abort.signal,
-  };
-  checkWindow(route.spec, call.messages, Number(call.parameters.max_tokens));
-  return { c, request, route, key: await keyOf(c, request, route), call, abort };
+/** All that comes before a backend is asked: an answer from the cache, or the request with what it holds of its budgets. */
+async function depart(c: GatewayContext, request: ChatRequest): Promise<Kept | { trip: Trip; holding: Holding }> {
+  const trip = await setOut(c, request);
+  const kept = await fromCache(trip);
+  if (kept !== null) return kept;
+  const holding = await Holding.open(trip);
+  if (holding.insteadOf === null) return { trip, holding };
+  holding.release();
+  return departAnew(trip, holding.insteadOf);
 }
 
-/** The version's own system prompt comes before whatever the client says. */
-function ownPrompt(route: Route): Message[] {
-  return route.spec.prompt ? [{ role: "system", content: route.spec.prompt }] : [];
+/** Over its budget: once more, to a cheaper model. */
+async function departAnew(before: Trip, wanted: string): Promise<Kept | { trip: Trip; holding: Holding }> {
+  const { c, user } = before;
+  const route = await findRoute(c, wanted, user);
+  const trip = await along(before, route);
+  c.var.record.fallback = { model: refOf(route), reason: "budget" };
+  return (await fromCache(trip)) ?? { trip, holding: await Holding.open(trip) };
 }
 
-async function keyOf(c: GatewayContext, request: ChatRequest, route: Route): Promise<string | null> {
-  const { gateway, record } = c.var;
-  if (!gateway.cache.admits(request, c.req.raw.headers)) return null;
-  const { model, version } = route;
-  return cacheKey({ tenant: record.tenant, release: gateway.config.release, model, version, body: request.identity });
-}
-
-async function fromCache({ c, key }: Trip): Promise<Answer | null> {
+async function fromCache(trip: Trip): Promise<Kept | null> {
+  const { c, key, chain } = trip;
   const { gateway, record } = c.var;
   record.cache = key === null ? "bypass" : "miss";
   if (key === null) return null;
   const kept = await timed(record, "cache", () => gateway.cache.find(c.env.CACHE, key));
-  if (kept !== null) record.cache = "hit";
-  return kept;
+  if (kept === null) return null;
+  record.cache = "hit";
+  return free(trip, nameAt(trip, chain.first), kept);
 }
 
-async function openStream(trip: Trip): Promise<AsyncGenerator<Piece, void, undefined>> {
-  const { c, abort, call, route } = trip;
-  const { first_token_ms: firstMs, idle_ms: idleMs } = c.var.gateway.config.timeouts;
-  const backend = backendOf(route.spec, c.env);
-  return timed(c.var.record, "backend", async () => {
-    const pieces = await orAbort(firstMs, abort, () => backend.stream(call));
-    return holdFirst(withDeadlines(pieces, { firstMs, idleMs }, abort));
+/** Notes an answer that costs nothing. */
+function free({ c }: Trip, name: AnswerName, answer: Answer): Kept {
+  const { record } = c.var;
+  const usage = answer.usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  record.usage = usage;
+  record.usageEstimated = usage.estimated === true;
+  record.costUsd = 0;
+  return { name, answer, usage };
+}
+
+function replayed({ name, answer, usage }: Kept): ServedStream {
+  return { name, pieces: replay(answer), abort: new AbortController(), settle: () => usage };
+}
+
+function ask<T>(
+  trip: Trip,
+  holding: Holding,
+  streamed: boolean,
+  run: (call: Try) => Promise<T>,
+): Promise<Attempted<T>> {
+  return attempt(trip.c, trip.chain, {
+    signal: trip.abort.signal,
+    streamed,
+    prepare: (route) => holding.moveTo(route),
+    run: (call) => timed(trip.c.var.record, "backend", () => holding.during(() => run(call))),
   });
 }
 
-/** Books what the answer cost and, when it is whole and new, offers it to the cache. `held` null: it cost nothing. */
-function settle({ c, key, call }: Trip, answer: Answer, held: Reservation | null, keep: boolean): Usage {
-  const { gateway, record } = c.var;
-  record.usageEstimated = answer.usage === null || answer.usage.estimated === true;
-  record.usage = answer.usage ?? estimateUsage(call.messages, answer);
-  record.costUsd = held?.settle(record.usage, call.version) ?? 0;
-  if (keep && key !== null) {
-    c.executionCtx.waitUntil(gateway.cache.keep(c.env.CACHE, key, { ...answer, usage: record.usage }));
-  }
-  return record.usage;
+function complete(trip: Trip, call: Try): Promise<Answer> {
+  const { c } = trip;
+  const { answer_ms } = c.var.gateway.config.timeouts;
+  const backend = backendOf(call.route.spec, c.env);
+  return orAbort(answer_ms, call.abort, () => backend.complete(callOf(trip, call)));
 }
 
-function nameOf({ c, route }: Trip): AnswerName {
-  const { gateway, record } = c.var;
-  return {
-    id: `chatcmpl-${record.id}`,
-    created: Math.floor(record.startedAt / 1000),
-    model: `${route.model}@${route.version}`,
-    release: gateway.config.release,
-  };
+function stream(trip: Trip, call: Try): Promise<AsyncGenerator<Piece, void, undefined>> {
+  const { c } = trip;
+  const { first_token_ms: firstMs, idle_ms: idleMs } = c.var.gateway.config.timeouts;
+  const backend = backendOf(call.route.spec, c.env);
+  return beginStream(() => backend.stream(callOf(trip, call)), { firstMs, idleMs }, call.abort);
+}
+
+/** Offers a whole answer to the cache, under the version that gave it. */
+function keep(trip: Trip, route: Route, answer: Answer): void {
+  const { c, chain, key } = trip;
+  if (key === null) return;
+  const { cache } = c.var.gateway;
+  const put = async () => cache.keep(c.env.CACHE, route === chain.first ? key : await keyAt(trip, route), answer);
+  c.executionCtx.waitUntil(put());
+}
+
+/** What the stage gives in place of an answer that no backend had. Throws the failure when that is nothing. */
+async function degrade(trip: Trip, error: unknown): Promise<Kept> {
+  if (!(error instanceof NoAnswer)) throw error;
+  const { c, chain, key, request } = trip;
+  const instead = await degradedAnswer(c, key, wantsJson(request));
+  if (instead === null) throw error;
+  const { how, answer } = instead;
+  c.var.record.degraded = how;
+  c.var.record.errorCode = error.code;
+  return free(trip, nameAt(trip, chain.first, how), answer);
+}
+
+/** Who asked for JSON parses what it gets; a sentence would break it in a place far from the cause. */
+function wantsJson({ parameters }: ChatRequest): boolean {
+  const { type } = (parameters.response_format ?? {}) as { type?: unknown };
+  return type !== undefined && type !== "text";
 }

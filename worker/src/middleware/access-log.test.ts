@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { answerWith, refuse } from "../../test/support/fake-ai.ts";
+import { answerWith, delta, refuse, stall, streamOf } from "../../test/support/fake-ai.ts";
 import { chatBody, KEY, Stage } from "../../test/support/stage.ts";
 
 const SECRET_PROMPT = "the launch code is 0000";
@@ -27,8 +27,15 @@ describe("access log", () => {
       prompt_tokens: 7,
       completion_tokens: 4,
       usage_estimated: false,
+      cost_usd: expect.any(Number),
+      fallback: null,
+      retries: 0,
+      guard: [],
+      via: "stage-key",
       error: null,
     });
+    expect(stage.logs[0]?.key_id).toMatch(/^[0-9a-f]{12}$/);
+    expect(stage.logs[0]).not.toHaveProperty("trace_id");
     expect(stage.logs[0]?.bytes_in).toBe(JSON.stringify(chatBody({ temperature: 0 })).length);
     expect(stage.logs[0]?.bytes_out).toBeGreaterThan(100);
   });
@@ -86,6 +93,52 @@ describe("access log", () => {
     const stage = new Stage({ log: { prompts: true } });
     await stage.chat(asking());
     expect(stage.logs[0]?.prompt).toBe(SECRET_PROMPT);
+  });
+
+  it("masks keys in a prompt and in a path that nobody serves", async () => {
+    const secret = "sk-slw-0123456789-abcdefghijklmnop";
+    const stage = new Stage({ log: { prompts: true } });
+    await stage.chat({ messages: [{ role: "user", content: `My key is ${secret}` }] });
+    await stage.ask({ path: `/v1/${secret}` });
+    expect(stage.requestLogs).toHaveLength(2);
+    expect(stage.logs[0]?.prompt).toMatch(/^My key is /);
+    expect(JSON.stringify([stage.logs, stage.points])).not.toContain("abcdefghijklmnop");
+  });
+
+  it("names the caller's id only once it was let in", async () => {
+    const stage = new Stage();
+    await stage.chat({}, { authorization: "Bearer wrong" });
+    expect(stage.logs[0]).toMatchObject({ status: 401, key_id: "anonymous", via: null, error: "invalid_api_key" });
+  });
+
+  it("calls a stream whose client left no error of ours, and one that broke off an error", async () => {
+    const stage = new Stage();
+    stage.ai.replyWith(() => stall(["one ", "two "]));
+    const response = await stage.send({ path: "/v1/chat/completions", body: chatBody({ stream: true }) });
+    await response.body?.cancel();
+    await expect.poll(() => stage.requestLogs.length).toBe(1);
+    expect(stage.requestLogs[0]).toMatchObject({ level: "info", error: "client_disconnected" });
+    stage.ai.replyWith(() => streamOf([new TextEncoder().encode(`data: ${delta("one")}\n\n`)], new Error("reset")));
+    await stage.chat({ stream: true });
+    expect(stage.requestLogs[1]).toMatchObject({ level: "error", status: 200, error: "upstream_broken" });
+  });
+
+  it("has metrics whose places never move", async () => {
+    const stage = new Stage();
+    await stage.chat({ temperature: 0 });
+    const { blobs, doubles } = stage.points[0] ?? {};
+    const line = stage.logs[0] ?? {};
+    const labels = [
+      ...["model", "version", "variant", "release", "worker_version", "cache", "error", "method", "key_id"],
+      ...["team", "fallback", "fallback_reason", "guard", "path"],
+    ];
+    expect(blobs).toEqual(labels.map((name) => (line[name] === null ? "" : String(line[name]))));
+    const numbers = [
+      ...["status", "total_ms", "ttft_ms", "prompt_tokens", "completion_tokens", "bytes_in", "bytes_out", "stream"],
+      ...["usage_estimated", "cost_usd", "retries", "guard_score", "cached_tokens"],
+    ];
+    const unknown: Record<string, number> = { ttft_ms: -1, guard_score: -1 };
+    expect(doubles).toEqual(numbers.map((name) => Number(line[name] ?? unknown[name] ?? 0)));
   });
 
   it("writes one metrics point a request, and survives a dataset that fails", async () => {

@@ -1,4 +1,5 @@
 import type { GatewayMiddleware } from "../gateway.ts";
+import { callerTraceparent } from "../telemetry/trace.ts";
 
 /** Says on every answer who served it and what it took, also on a failure after routing. */
 export function answerHeaders(): GatewayMiddleware {
@@ -14,6 +15,8 @@ export function answerHeaders(): GatewayMiddleware {
     if (record.cache !== null) headers.set("x-sluiceway-cache", record.cache);
     const total = gateway.ambient.now() - record.startedAt;
     const steps = Object.entries({ ...record.timings, total }).map(([step, ms]) => `${step};dur=${ms.toFixed(1)}`);
+    // A page's own tracing reads it from here: no script sees the headers of its navigation.
+    if (record.trace !== null) steps.push(`traceparent;desc="${callerTraceparent(record.trace)}"`);
     headers.set("server-timing", steps.join(", "));
   };
 }

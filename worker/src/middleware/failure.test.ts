@@ -19,6 +19,21 @@ describe("failures", () => {
     expect(JSON.stringify(stage.logs)).not.toContain("secret inside");
   });
 
+  it.each([["a text"], [undefined], [{ message: "secret inside" }]])(
+    "that are no errors are answered and logged like one: %j",
+    async (thrown) => {
+      const bucket = { get: () => Promise.reject(thrown) } as unknown as R2Bucket;
+      const stage = new Stage({}, { MODELS: bucket });
+      const response = await stage.ask({ path: "/v1/models/intent/artifacts/1/model.onnx" });
+      expect(response.status).toBe(500);
+      expect((await errorOf(response)).code).toBe("internal_error");
+      expect(response.headers.get("x-sluiceway-release")).toBe("r-0123456789ab");
+      expect(stage.requestLogs).toHaveLength(1);
+      expect(stage.logs.filter((line) => line.event === "exception")).toMatchObject([{ name: "NotAnError" }]);
+      expect(JSON.stringify(stage.logs)).not.toContain("secret inside");
+    },
+  );
+
   it("at an unknown path are a 404 in OpenAI's shape", async () => {
     const response = await new Stage().ask({ path: "/v1/nowhere" });
     expect(response.status).toBe(404);

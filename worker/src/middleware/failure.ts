@@ -1,6 +1,6 @@
 import { json } from "../endpoints/json.ts";
 import { ApiError, asApiError } from "../errors.ts";
-import type { GatewayContext } from "../gateway.ts";
+import type { GatewayContext, GatewayMiddleware } from "../gateway.ts";
 import { reportException } from "../telemetry/exceptions.ts";
 
 /** The answer to a failed request, in OpenAI's shape. An unforeseen failure is reported. */
@@ -15,13 +15,33 @@ export function failure(error: unknown, c: GatewayContext): Response {
   return json(c, fault.body(record.id), fault.status, fault.headers);
 }
 
+/** What was thrown though it is no error: the router hands only errors on, and would let it fall out of the gateway. */
+class NotAnError extends Error {
+  override name = "NotAnError";
+  constructor(thrown: unknown) {
+    super(`${typeof thrown} thrown`, { cause: thrown });
+  }
+}
+
+/** Makes an error of whatever else is thrown, so that it is answered and logged like one. */
+export function onlyErrors(): GatewayMiddleware {
+  return async function onlyErrors(_c, next) {
+    try {
+      await next();
+    } catch (thrown) {
+      throw thrown instanceof Error ? thrown : new NotAnError(thrown);
+    }
+  };
+}
+
 /** For the log alone: nobody is there to read it. No failure of ours, nor of the model. */
 function clientLeft(cause: unknown): ApiError {
   return new ApiError(499, "client_disconnected", "The client left before it was answered.", { cause });
 }
 
 function isAbort(error: unknown, signal: AbortSignal): boolean {
-  return error === signal.reason || (error instanceof Error && error.name === "AbortError");
+  const thrown = error instanceof NotAnError ? error.cause : error;
+  return thrown === signal.reason || (thrown instanceof Error && thrown.name === "AbortError");
 }
 
 export function notFound(c: GatewayContext): Response {

@@ -38,7 +38,16 @@ export function parseTraceparent(header: string): Incoming | null {
 
 /** The `traceparent` that a backend gets. */
 export function traceparentOf({ traceId, backendSpanId, sampled }: Trace): string {
-  return `00-${traceId}-${backendSpanId}-${sampled ? "01" : "00"}`;
+  return written(traceId, backendSpanId, sampled);
+}
+
+/** The `traceparent` of the request's own span, for its caller. */
+export function callerTraceparent({ traceId, spanId, sampled }: Trace): string {
+  return written(traceId, spanId, sampled);
+}
+
+function written(traceId: string, spanId: string, sampled: boolean): string {
+  return `00-${traceId}-${spanId}-${sampled ? "01" : "00"}`;
 }
 
 /**

@@ -1,0 +1,105 @@
+import type { GatewayContext } from "../gateway.ts";
+import { maskForLog } from "./mask.ts";
+
+/** What the log says of one request. Tools and queries read it by these names: add, never rename. */
+export interface LogLine {
+  readonly event: "request";
+  readonly level: "info" | "error";
+  readonly id: string;
+  readonly trace_id?: string;
+  readonly key_id: string;
+  readonly via: string | null;
+  readonly team: string | null;
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly model: string | null;
+  readonly version: number | null;
+  readonly variant: string | null;
+  readonly release: string;
+  readonly worker_version: string | null;
+  readonly stream: boolean;
+  readonly cache: string | null;
+  readonly bytes_in: number;
+  readonly bytes_out: number;
+  readonly prompt_tokens: number | null;
+  readonly cached_tokens: number | null;
+  readonly completion_tokens: number | null;
+  readonly usage_estimated: boolean;
+  readonly cost_usd: number | null;
+  readonly ttft_ms: number | null;
+  readonly total_ms: number;
+  /** The version that answered in place of the chosen one, and why. */
+  readonly fallback: string | null;
+  readonly fallback_reason: string | null;
+  readonly retries: number;
+  readonly guard: readonly string[];
+  readonly guard_score: number | null;
+  readonly rate_limiter: string | null;
+  readonly error: string | null;
+  /** Why a caller was not let in, who isn't told. */
+  readonly refusal?: string;
+  readonly prompt?: string;
+}
+
+const LONGEST_PATH = 200;
+const NOT_OURS = new Set([404, 405]);
+
+export function lineOf(c: GatewayContext, status: number): LogLine {
+  const { record, gateway, principal } = c.var;
+  const { usage, fallback, guard } = record;
+  return {
+    event: "request",
+    level: isFailure(status, record.errorCode, record.streamed) ? "error" : "info",
+    id: record.id,
+    ...(record.trace !== null && { trace_id: record.trace.traceId }),
+    // Nobody was let in: there is no caller to name.
+    key_id: principal?.keyId ?? record.tenant.slice(0, 12),
+    via: principal?.via ?? null,
+    team: principal?.team ?? null,
+    method: c.req.method,
+    path: pathOf(c.req.path, status),
+    status,
+    model: record.model,
+    version: record.version,
+    variant: record.variant,
+    release: gateway.config.release,
+    worker_version: c.env.VERSION?.id ?? null,
+    stream: record.streamed,
+    cache: record.cache,
+    bytes_in: record.bytesIn,
+    bytes_out: record.bytesOut,
+    prompt_tokens: usage?.prompt_tokens ?? null,
+    cached_tokens: cachedTokens(usage),
+    completion_tokens: usage?.completion_tokens ?? null,
+    usage_estimated: record.usageEstimated,
+    cost_usd: record.costUsd,
+    ttft_ms: record.ttftMs,
+    total_ms: gateway.ambient.now() - record.startedAt,
+    fallback: fallback?.model ?? null,
+    fallback_reason: fallback?.reason ?? null,
+    retries: record.retries,
+    guard: guard?.hits ?? [],
+    guard_score: guard?.score ?? null,
+    rate_limiter: record.rateLimiter,
+    error: record.errorCode,
+    ...(record.refusal !== null && { refusal: record.refusal }),
+    ...(record.prompt !== null && { prompt: maskForLog(record.prompt) }),
+  };
+}
+
+/** Ours or the model's failure. A client that left, or asked wrongly, is none. */
+function isFailure(status: number, code: string | null, streamed: boolean): boolean {
+  return status >= 500 || (streamed && code !== null && code !== "client_disconnected");
+}
+
+/** A path that we serve is as we wrote it; any other is the caller's text, and may hold a key. */
+function pathOf(path: string, status: number): string {
+  const short = path.slice(0, LONGEST_PATH);
+  return NOT_OURS.has(status) ? maskForLog(short) : short;
+}
+
+function cachedTokens(usage: { [detail: string]: unknown } | null): number | null {
+  const details = usage?.prompt_tokens_details as { cached_tokens?: unknown } | null | undefined;
+  return typeof details?.cached_tokens === "number" ? details.cached_tokens : null;
+}
