@@ -72,6 +72,33 @@ describe("parseConfig", () => {
     expect(fault({ models: changed })).toThrow("config.json: models.chat.versions.1.id: missing");
   });
 
+  const openAi = (fields: Json) =>
+    fault({
+      models: { far: { task: "chat", versions: { "1": { backend: "openai", ...fields } }, split: [[1, 100]] } },
+    });
+
+  it.each([
+    [{ base_url: "https://up.test/v1" }, "id: missing"],
+    [{ id: "m" }, "base_url: missing"],
+    [{ id: "m", base_url: "" }, "base_url: "],
+    ...[
+      ...["http://up.test/v1", "ftp://127.0.0.1", "up.test/v1", "https://up.test/v1/", "https://k:s@up.test"],
+      ...["https://up.test/v1?key=1", "https://up.test/#x", "http://127.0.0.1.evil.test", "http://localhost.evil.test"],
+    ].map((base_url) => [{ id: "m", base_url }, "base_url: must be an https URL"] as const),
+  ])("refuses an openai version with %j", (fields, message) => {
+    expect(openAi(fields)).toThrow(`config.json: models.far.versions.1.${message}`);
+  });
+
+  it.each([
+    { base_url: "https://up.test/v1" },
+    { base_url: "http://127.0.0.1:8788/v1" },
+    { base_url: "http://localhost:11434/v1" },
+    { base_url: "http://[::1]:8000" },
+    { provider: "custom-up/v1" },
+  ])("takes an openai version with %j", (fields) => {
+    expect(openAi({ id: "m", ...fields })).not.toThrow();
+  });
+
   it.each(["聊天", "a@1", "a/b", ""])("refuses the model name %j", (name) => {
     expect(fault({ models: { [name]: models().chat } })).toThrow(`config.json: models.${name}: a model's name is`);
   });

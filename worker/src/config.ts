@@ -136,16 +136,31 @@ export function parseConfig(configText: string): GatewayConfig {
 
 function checkModel(name: string, model: Model): void {
   for (const [version, spec] of Object.entries(model.versions)) {
-    if (spec.backend === "workers-ai" && spec.id === undefined) {
-      throw new ConfigError(
-        `models.${name}.versions.${version}.id`,
-        "missing; the workers-ai backend needs a model id",
-      );
-    }
+    const [field, fault] = versionFault(spec) ?? [];
+    if (field !== undefined) throw new ConfigError(`models.${name}.versions.${version}.${field}`, fault as string);
   }
   const fault = splitFault(model.split, model.versions);
   if (fault !== null) throw new ConfigError(`models.${name}.split`, fault);
 }
+
+/** What a version lacks to be asked, or null: the field, and what is wrong with it. */
+function versionFault({ backend, id, base_url, provider }: ModelVersion): [field: string, fault: string] | null {
+  if (backend !== "workers-ai" && backend !== "openai") return null;
+  if (id === undefined) return ["id", `missing; the ${backend} backend needs a model id`];
+  if (backend === "workers-ai") return null;
+  if (!base_url) return provider ? null : ["base_url", "missing; the openai backend needs it, or a provider"];
+  return isSafeBase(base_url) ? null : ["base_url", "must be an https URL without query; http only on loopback"];
+}
+
+/** Prompts and keys travel in clear over http, which only the machine itself may see. */
+function isSafeBase(base: string): boolean {
+  if (!URL.canParse(base)) return false;
+  const { protocol, hostname, search, hash, username, password } = new URL(base);
+  if (search || hash || username || password || base.endsWith("/")) return false;
+  return protocol === "https:" || (protocol === "http:" && LOOPBACK.test(hostname));
+}
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /** Why a split can't be served with these versions, or null when it can. */
 export function splitFault(split: Split, versions: Record<string, unknown>): string | null {
