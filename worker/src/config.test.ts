@@ -77,14 +77,14 @@ describe("parseConfig", () => {
       models: { far: { task: "chat", versions: { "1": { backend: "openai", ...fields } }, split: [[1, 100]] } },
     });
 
-  it.each([
+  it.each<[Json, string]>([
     [{ base_url: "https://up.test/v1" }, "id: missing"],
     [{ id: "m" }, "base_url: missing"],
     [{ id: "m", base_url: "" }, "base_url: "],
     ...[
       ...["http://up.test/v1", "ftp://127.0.0.1", "up.test/v1", "https://up.test/v1/", "https://k:s@up.test"],
       ...["https://up.test/v1?key=1", "https://up.test/#x", "http://127.0.0.1.evil.test", "http://localhost.evil.test"],
-    ].map((base_url) => [{ id: "m", base_url }, "base_url: must be an https URL"] as const),
+    ].map((base_url) => [{ id: "m", base_url }, "base_url: must be an https URL"] as [Json, string]),
   ])("refuses an openai version with %j", (fields, message) => {
     expect(openAi(fields)).toThrow(`config.json: models.far.versions.1.${message}`);
   });
