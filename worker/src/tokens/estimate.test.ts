@@ -1,19 +1,59 @@
-import { expect, it } from "vitest";
-import { estimateTokens, estimateUsage } from "./estimate.ts";
+import { describe, expect, it } from "vitest";
+import contract from "../../../tests/contract/tokens.json";
+import { estimateMessage, estimateTokens, estimateUsage } from "./estimate.ts";
 
-it("counts a wide character as a token, and four others", () => {
-  expect(estimateTokens("北京欢迎你")).toBe(5);
-  expect(estimateTokens("twelve chars")).toBe(3);
-  expect(estimateTokens("")).toBe(0);
+describe("estimateTokens", () => {
+  it.each(contract.map((sample) => [sample.name, sample] as const))(
+    "gw_13 is within 15 % of real tokenizers on %s",
+    (_, { text, tokens }) => {
+      const estimate = estimateTokens(text);
+      for (const real of Object.values(tokens)) {
+        expect(estimate / real).toBeGreaterThan(0.85);
+        expect(estimate / real).toBeLessThan(1.15);
+      }
+    },
+  );
+
+  it("has samples of Chinese, English and code to be held to", () => {
+    const kinds = Map.groupBy(contract, ({ kind }) => kind);
+    for (const kind of ["zh", "en", "code"]) expect(kinds.get(kind)?.length, kind).toBeGreaterThanOrEqual(4);
+  });
+
+  it("counts nothing for no text, and something for any other", () => {
+    expect(estimateTokens("")).toBe(0);
+    for (const text of ["a", "A", "北", "7", "!", "\n", "é", "ж", "🦊", "\ud800", "한", "の", "。", "\u0000"]) {
+      expect(estimateTokens(text), JSON.stringify(text)).toBeGreaterThan(0);
+    }
+  });
+
+  it("takes time in proportion to the text, whatever it is made of", () => {
+    for (const unit of ["A", "aB", " ", "北", "1a", "-", "é北", "Aa"]) {
+      const text = unit.repeat(400_000);
+      const start = performance.now();
+      estimateTokens(text);
+      expect(performance.now() - start, unit).toBeLessThan(1_000);
+    }
+  });
 });
 
-it("says that it is an estimate, and counts reasoning and tool calls too", () => {
-  const message = { role: "assistant" as const, content: null, reasoning: "x".repeat(40), tool_calls: [{ id: "c" }] };
-  const usage = estimateUsage([{ role: "user", content: "x".repeat(40) }], {
-    choices: [{ index: 0, message, finish_reason: "stop" }],
-    usage: null,
+describe("estimateMessage", () => {
+  it("counts a picture by what models take for one, and not by its bytes", () => {
+    const url = `data:image/png;base64,${"A".repeat(100_000)}`;
+    const tokens = estimateMessage({ role: "user", content: [{ type: "image_url", image_url: { url } }] });
+    expect(tokens).toBeGreaterThan(200);
+    expect(tokens).toBeLessThan(3_000);
   });
-  expect(usage).toMatchObject({ prompt_tokens: 14, estimated: true });
-  expect(usage.completion_tokens).toBeGreaterThan(10);
-  expect(usage.total_tokens).toBe(usage.prompt_tokens + usage.completion_tokens);
+});
+
+describe("estimateUsage", () => {
+  it("says that it is an estimate, and counts reasoning and tool calls too", () => {
+    const message = { role: "assistant" as const, content: null, reasoning: "x".repeat(40), tool_calls: [{ id: "c" }] };
+    const usage = estimateUsage([{ role: "user", content: "one two three four five six" }], {
+      choices: [{ index: 0, message, finish_reason: "stop" }],
+      usage: null,
+    });
+    expect(usage).toMatchObject({ prompt_tokens: 11, estimated: true });
+    expect(usage.completion_tokens).toBeGreaterThan(10);
+    expect(usage.total_tokens).toBe(usage.prompt_tokens + usage.completion_tokens);
+  });
 });

@@ -1,18 +1,99 @@
 import type { Answer, Message, Usage } from "../backends/backend.ts";
+import { Kind, kindOf } from "./characters.ts";
+import { WEIGHTS } from "./weights.ts";
 
-/** Characters that are about one token each, where Latin text has about four characters a token. */
-const WIDE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Extended_Pictographic}]/gu;
+/** Role and separators of one message. */
 const MESSAGE_OVERHEAD = 4;
+/** A picture or another part that is not text: what models take for one of middle size. */
+const PART_TOKENS = 1_024;
 
-/** Rough count of tokens, for when the backend tells none. */
+/**
+ * How many tokens a text is to the large multilingual models (GLM, Kimi, Qwen, DeepSeek), without their vocabulary: the
+ * text is cut where their tokenizers cut it, and each piece has a weight by its script and length. Within 15 % of the
+ * real count on prose and code in Chinese and English; `tests/contract/tokens.json` has the samples.
+ */
 export function estimateTokens(text: string): number {
-  const wide = text.match(WIDE)?.length ?? 0;
-  return wide + Math.ceil((text.length - wide) / 4);
+  let tokens = 0;
+  let at = 0;
+  while (at < text.length) {
+    const kind = kindOf(text.charCodeAt(at));
+    const end = endOfRun(text, at, kind);
+    tokens += weigh(text, kind, at, end);
+    at = end;
+  }
+  return Math.ceil(tokens);
+}
+
+/** Where the run of one kind ends; a capital begins a new word, unless it stands among capitals. */
+function endOfRun(text: string, start: number, kind: Kind): number {
+  if (kind === Kind.upper) return endOfCapitals(text, start);
+  let at = start + 1;
+  while (at < text.length && kindOf(text.charCodeAt(at)) === kind) at++;
+  return at;
+}
+
+/** `Word` is one piece; `HTTPServer` is `HTTP` and `Server`. */
+function endOfCapitals(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && kindOf(text.charCodeAt(at)) === Kind.upper) at++;
+  if (at === text.length || kindOf(text.charCodeAt(at)) !== Kind.lower) return at;
+  if (at - start > 1) return at - 1;
+  while (at < text.length && kindOf(text.charCodeAt(at)) === Kind.lower) at++;
+  return at;
+}
+
+function weigh(text: string, kind: Kind, start: number, end: number): number {
+  const length = end - start;
+  switch (kind) {
+    case Kind.upper:
+      // A capital with small letters behind it is a word; capitals alone cost more by the letter.
+      return length > 1 && kindOf(text.charCodeAt(end - 1)) === Kind.upper
+        ? WEIGHTS.capitals + WEIGHTS.capital * length
+        : word(length);
+    case Kind.lower:
+      return word(length);
+    case Kind.digit:
+      return WEIGHTS.threeDigits * Math.ceil(length / 3) + WEIGHTS.digit * length;
+    case Kind.punctuation:
+      return WEIGHTS.punctuation + WEIGHTS.furtherPunctuation * (length - 1);
+    // A single space belongs to the word behind it.
+    case Kind.space:
+      return length > 1 ? WEIGHTS.spaces : 0;
+    case Kind.newline:
+      return WEIGHTS.newlines;
+    case Kind.han:
+      return WEIGHTS.hanRun + WEIGHTS.han * length;
+    case Kind.cyrillic:
+    case Kind.letter:
+      return WEIGHTS.letterRun + WEIGHTS.letter[kind] * length;
+    default:
+      return WEIGHTS.single[kind] * length;
+  }
+}
+
+function word(length: number): number {
+  if (length <= 9) return WEIGHTS.word[length] as number;
+  return WEIGHTS.longWord + WEIGHTS.furtherLetter * (length - 10);
+}
+
+/** Tokens of a prompt: text, tool calls and pictures, and what each message costs beside them. */
+export function estimatePrompt(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + estimateMessage(message), 0);
+}
+
+/** Tokens of one message of a prompt. */
+export function estimateMessage({ content, tool_calls }: Message): number {
+  let tokens = MESSAGE_OVERHEAD + estimateTokens(textOf(content));
+  if (typeof content === "object" && content !== null) {
+    for (const part of content) if (part.text === undefined) tokens += PART_TOKENS;
+  }
+  if (Array.isArray(tool_calls)) tokens += estimateTokens(JSON.stringify(tool_calls));
+  return tokens;
 }
 
 /** Usage by estimate; it says so. */
 export function estimateUsage(messages: readonly Message[], answer: Answer): Usage {
-  const asked = messages.reduce((sum, message) => sum + MESSAGE_OVERHEAD + estimateTokens(textOf(message.content)), 0);
+  const asked = estimatePrompt(messages);
   const said = answer.choices.reduce((sum, choice) => sum + estimateTokens(allText(choice.message)), 0);
   return { prompt_tokens: asked, completion_tokens: said, total_tokens: asked + said, estimated: true };
 }
