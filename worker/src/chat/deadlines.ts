@@ -1,44 +1,75 @@
-import type { Piece } from "../backends/backend.ts";
 import { ApiError } from "../errors.ts";
 
-export interface Silence {
-  /** Longest wait for the first piece, and between two later ones, in milliseconds. */
-  firstMs: number;
-  idleMs: number;
-}
+/**
+ * Waits for one thing after another until a time that can be put off. When it passes, the work is aborted and the wait
+ * ends in a 504; when the work is aborted by anyone else, the wait ends with that reason at once, also if the backend
+ * takes no notice. One timer serves all waits: a stream has thousands.
+ */
+export class Deadline {
+  readonly #abort: AbortController;
+  #due = Number.POSITIVE_INFINITY;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #timerDue = 0;
+  #fail: ((reason: unknown) => void) | null = null;
 
-/** The pieces, until the backend is silent for too long: then it is aborted and a 504 is thrown. */
-export async function* withDeadlines(
-  pieces: AsyncGenerator<Piece, void, undefined>,
-  silence: Silence,
-  abort: AbortController,
-): AsyncGenerator<Piece, void, undefined> {
-  let patience = silence.firstMs;
-  try {
-    for (;;) {
-      const next = await orAbort(patience, abort, () => pieces.next());
-      if (next.done) return;
-      patience = silence.idleMs;
-      yield next.value;
+  constructor(abort: AbortController) {
+    this.#abort = abort;
+    abort.signal.addEventListener("abort", () => this.#end(abort.signal.reason));
+  }
+
+  /** What is waited for from now on may take `ms` altogether. */
+  allow(ms: number): void {
+    this.#due = performance.now() + ms;
+    if (this.#timer === null || this.#timerDue > this.#due) this.#arm();
+  }
+
+  async wait<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#abort;
+    try {
+      return await new Promise<T>((resolve, reject) => {
+        this.#fail = reject;
+        work.then(resolve, reject);
+        if (signal.aborted) reject(signal.reason);
+      });
+    } finally {
+      this.#fail = null;
     }
-  } finally {
-    void pieces.return().catch(() => {});
+  }
+
+  /** Nothing is waited for any more. */
+  stop(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+  }
+
+  #arm(): void {
+    this.stop();
+    this.#timerDue = this.#due;
+    this.#timer = setTimeout(() => this.#ring(), Math.max(0, this.#due - performance.now()));
+  }
+
+  #ring(): void {
+    this.#timer = null;
+    // Nobody waits: the client is slow, not the backend. The next `allow` starts anew.
+    if (this.#fail === null) return;
+    // A millisecond's grace, for timers that round down.
+    if (this.#due - performance.now() > 1) this.#arm();
+    else this.#abort.abort(new ApiError(504, "upstream_timeout", "The model did not answer in time."));
+  }
+
+  #end(reason: unknown): void {
+    this.stop();
+    this.#fail?.(reason);
   }
 }
 
 /** What the work gives, unless it takes longer than `ms`: then it is aborted and a 504 is thrown. */
 export async function orAbort<T>(ms: number, abort: AbortController, work: () => Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | null = null;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const error = new ApiError(504, "upstream_timeout", "The model did not answer in time.");
-      abort.abort(error);
-      reject(error);
-    }, ms);
-  });
+  const deadline = new Deadline(abort);
+  deadline.allow(ms);
   try {
-    return await Promise.race([work(), late]);
+    return await deadline.wait(work());
   } finally {
-    clearTimeout(timer);
+    deadline.stop();
   }
 }

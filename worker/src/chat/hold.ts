@@ -1,31 +1,71 @@
-import type { Piece } from "../backends/backend.ts";
+import type { Piece, Usage } from "../backends/backend.ts";
+import { Deadline } from "./deadlines.ts";
 
-/**
- * Waits for the first piece that says something, so that a failure before it still gets a real status; then gives the
- * pieces without the empty start frames that were held back.
- */
-export async function holdFirst(
-  pieces: AsyncGenerator<Piece, void, undefined>,
-): Promise<AsyncGenerator<Piece, void, undefined>> {
-  let first = await pieces.next();
-  while (!first.done && !says(first.value)) first = await pieces.next();
-  return resume(first, pieces);
+type Pieces = AsyncGenerator<Piece, void, undefined>;
+
+export interface Silence {
+  /** Longest wait for the first piece that says something, from the call on, in milliseconds. */
+  firstMs: number;
+  /** Longest wait between two later ones. */
+  idleMs: number;
 }
 
-async function* resume(
-  first: IteratorResult<Piece, void>,
-  pieces: AsyncGenerator<Piece, void, undefined>,
-): AsyncGenerator<Piece, void, undefined> {
+/**
+ * Opens a stream and waits for the first piece that says something, so that a failure before it can still be mended;
+ * then gives the pieces without the empty start frames that were held back. A backend that is silent for too long is
+ * aborted, which throws a 504.
+ */
+export async function beginStream(
+  open: () => Promise<Pieces>,
+  silence: Silence,
+  abort: AbortController,
+): Promise<Pieces> {
+  const deadline = new Deadline(abort);
+  deadline.allow(silence.firstMs);
+  let pieces: Pieces | null = null;
   try {
-    if (!first.done) yield first.value;
-    yield* pieces;
-  } finally {
-    void pieces.return().catch(() => {});
+    pieces = await deadline.wait(open());
+    let usage: Usage | null = null;
+    let first = await deadline.wait(pieces.next());
+    while (!first.done && !says(first.value)) {
+      usage = first.value.usage ?? usage;
+      first = await deadline.wait(pieces.next());
+    }
+    return resume(usage, first, pieces, deadline, silence.idleMs);
+  } catch (error) {
+    deadline.stop();
+    letGo(pieces);
+    throw error;
   }
 }
 
+async function* resume(
+  usage: Usage | null,
+  first: IteratorResult<Piece, void>,
+  pieces: Pieces,
+  deadline: Deadline,
+  idleMs: number,
+): Pieces {
+  try {
+    // What was held back said nothing to the client, but may have told what the prompt came to.
+    if (usage !== null) yield { choices: [], usage };
+    for (let next = first; !next.done; ) {
+      yield next.value;
+      deadline.allow(idleMs);
+      next = await deadline.wait(pieces.next());
+    }
+  } finally {
+    deadline.stop();
+    letGo(pieces);
+  }
+}
+
+/** Not awaited: a backend that hangs would hold up its own end. */
+function letGo(pieces: Pieces | null): void {
+  void pieces?.return().catch(() => {});
+}
+
 function says(piece: Piece): boolean {
-  if (piece.usage !== null) return true;
   return piece.choices.some((choice) => choice.finish_reason !== null || Object.entries(choice.delta).some(isContent));
 }
 

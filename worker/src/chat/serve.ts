@@ -33,12 +33,21 @@ export interface ServedStream {
 }
 
 /** An answer that costs nothing: kept from before, or the stage's own. */
-type Kept = ServedWhole;
+interface Kept {
+  readonly name: AnswerName;
+  readonly answer: Answer;
+}
+
+/** What a request that must be answered by a backend sets out with. */
+interface Fare {
+  readonly trip: Trip;
+  readonly holding: Holding;
+}
 
 /** Answers in one go. Throws `ApiError` for every failure. */
 export async function serveWhole(c: GatewayContext, request: ChatRequest): Promise<ServedWhole> {
-  const start = await depart(c, request);
-  if (!("holding" in start)) return start;
+  const start = await depart(await setOut(c, request));
+  if (!("holding" in start)) return { ...start, usage: bookFree(c, start) };
   const { trip, holding } = start;
   try {
     const { value, route } = await ask(trip, holding, false, (call) => complete(trip, call));
@@ -49,14 +58,16 @@ export async function serveWhole(c: GatewayContext, request: ChatRequest): Promi
     return { name: nameAt(trip, route), answer, usage };
   } catch (error) {
     holding.abandon();
-    return await degrade(trip, error);
+    const kept = await degrade(trip, error);
+    return { ...kept, usage: bookFree(c, kept) };
   }
 }
 
 /** Answers as a stream; resolves when the first content is there. Throws `ApiError` for a failure before that. */
 export async function serveStream(c: GatewayContext, request: ChatRequest): Promise<ServedStream> {
-  const start = await depart(c, request);
-  if (!("holding" in start)) return replayed(start);
+  const asked = await setOut(c, request);
+  const start = await depart(asked);
+  if (!("holding" in start)) return replayed(asked, start);
   const { trip, holding } = start;
   try {
     const { value, route, health } = await ask(trip, holding, true, (call) => stream(trip, call));
@@ -69,13 +80,12 @@ export async function serveStream(c: GatewayContext, request: ChatRequest): Prom
     return { name: nameAt(trip, route), pieces: guardPieces(c, watched(value, health)), abort: trip.abort, settle };
   } catch (error) {
     holding.abandon();
-    return replayed(await degrade(trip, error));
+    return replayed(trip, await degrade(trip, error));
   }
 }
 
 /** All that comes before a backend is asked: an answer from the cache, or the request with what it holds of its budgets. */
-async function depart(c: GatewayContext, request: ChatRequest): Promise<Kept | { trip: Trip; holding: Holding }> {
-  const trip = await setOut(c, request);
+async function depart(trip: Trip): Promise<Kept | Fare> {
   const kept = await fromCache(trip);
   if (kept !== null) return kept;
   const holding = await Holding.open(trip);
@@ -85,7 +95,7 @@ async function depart(c: GatewayContext, request: ChatRequest): Promise<Kept | {
 }
 
 /** Over its budget: once more, to a cheaper model. */
-async function departAnew(before: Trip, wanted: string): Promise<Kept | { trip: Trip; holding: Holding }> {
+async function departAnew(before: Trip, wanted: string): Promise<Kept | Fare> {
   const { c, user } = before;
   const route = await findRoute(c, wanted, user);
   const trip = await along(before, route);
@@ -101,21 +111,21 @@ async function fromCache(trip: Trip): Promise<Kept | null> {
   const kept = await timed(record, "cache", () => gateway.cache.find(c.env.CACHE, key));
   if (kept === null) return null;
   record.cache = "hit";
-  return free(trip, nameAt(trip, chain.first), kept);
+  return { name: nameAt(trip, chain.first), answer: kept };
 }
 
 /** Notes an answer that costs nothing. */
-function free({ c }: Trip, name: AnswerName, answer: Answer): Kept {
+function bookFree(c: GatewayContext, { answer }: Kept): Usage {
   const { record } = c.var;
   const usage = answer.usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
   record.usage = usage;
   record.usageEstimated = usage.estimated === true;
   record.costUsd = 0;
-  return { name, answer, usage };
+  return usage;
 }
 
-function replayed({ name, answer, usage }: Kept): ServedStream {
-  return { name, pieces: replay(answer), abort: new AbortController(), settle: () => usage };
+function replayed({ c, abort }: Trip, kept: Kept): ServedStream {
+  return { name: kept.name, pieces: replay(kept.answer), abort, settle: () => bookFree(c, kept) };
 }
 
 function ask<T>(
@@ -164,7 +174,7 @@ async function degrade(trip: Trip, error: unknown): Promise<Kept> {
   const { how, answer } = instead;
   c.var.record.degraded = how;
   c.var.record.errorCode = error.code;
-  return free(trip, nameAt(trip, chain.first, how), answer);
+  return { name: nameAt(trip, chain.first, how), answer };
 }
 
 /** Who asked for JSON parses what it gets; a sentence would break it in a place far from the cause. */

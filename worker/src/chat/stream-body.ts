@@ -30,7 +30,10 @@ function bodyOf(
   ended: () => void,
 ): ReadableStream<Uint8Array> {
   const { record } = c.var;
+  let gone = false;
   const leave = async (reason: unknown) => {
+    if (gone) return;
+    gone = true;
     // Who leaves after the last piece has had the whole answer.
     if (record.usage === null) record.errorCode ??= "client_disconnected";
     served.abort.abort(reason);
@@ -41,7 +44,8 @@ function bodyOf(
   };
   // The runtime tells of a client that left by the request's signal, by cancelling the body, or by both.
   const { signal } = served.abort;
-  signal.addEventListener("abort", () => void (clientLeft(signal) && leave(signal.reason)));
+  if (signal.aborted) void leave(signal.reason);
+  else signal.addEventListener("abort", () => void (clientLeft(signal) && leave(signal.reason)));
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
     const next = await events.next();
     if (next.done) {
