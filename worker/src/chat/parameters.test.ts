@@ -28,6 +28,24 @@ describe("readParameters", () => {
     },
   );
 
+  it("takes what OpenAI's newer fields may be", () => {
+    const body = {
+      stop: ["a", "b"],
+      tools: [{ type: "function", function: { name: "f" } }],
+      tool_choice: { type: "function", function: { name: "f" } },
+      parallel_tool_calls: false,
+      response_format: { type: "json_schema", json_schema: { name: "n", schema: {} } },
+      logprobs: true,
+      top_logprobs: 5,
+      logit_bias: { "5": 1 },
+      n: 2,
+      reasoning_effort: "low",
+      chat_template_kwargs: { thinking: false },
+    };
+    expect(read(body)).toEqual(body);
+    expect(read({ stop: ".", tool_choice: "none" })).toEqual({ stop: ".", tool_choice: "none" });
+  });
+
   it("takes null for absent", () => {
     expect(read({ temperature: null, max_tokens: null, max_completion_tokens: null })).toEqual({});
   });
@@ -50,6 +68,20 @@ describe("readParameters", () => {
     ["seed", 1.5],
     ["n", 0],
     ["presence_penalty", 3],
+    ["stop", 5],
+    ["stop", ["a", 5]],
+    ["stop", Array(17).fill("a")],
+    ["tools", {}],
+    ["tools", [null]],
+    ["tools", [{ function: {} }]],
+    ["tool_choice", true],
+    ["parallel_tool_calls", "yes"],
+    ["response_format", "json_object"],
+    ["response_format", { type: "xml" }],
+    ["response_format", []],
+    ["logprobs", 3],
+    ["logit_bias", []],
+    ["reasoning_effort", 1],
   ])("refuses %s %j, naming it", (name, value) => {
     expect(() => read({ [name]: value })).toThrow(expect.objectContaining({ status: 400, param: name }));
   });

@@ -23,13 +23,52 @@ const RANGES = new Map<string, Range>([
   ["top_logprobs", { min: 0, max: 20, whole: true }],
 ]);
 
+interface Shape {
+  readonly fits: (value: unknown) => boolean;
+  readonly wanted: string;
+}
+
+const isText = (value: unknown) => typeof value === "string";
+const isFlag = (value: unknown) => typeof value === "boolean";
+const isObject = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value);
+const isTool = (value: unknown) => isObject(value) && isText((value as JsonObject).type);
+const FORMATS = new Set<unknown>(["text", "json_object", "json_schema"]);
+
+const STOP: Shape = {
+  fits: (value) => isText(value) || (Array.isArray(value) && value.length <= 16 && value.every(isText)),
+  wanted: "a string or an array of at most 16 strings",
+};
+const TOOLS: Shape = {
+  fits: (value) => Array.isArray(value) && value.every(isTool),
+  wanted: "an array of tools, each an object with a `type`",
+};
+const FORMAT: Shape = {
+  fits: (value) => isObject(value) && FORMATS.has((value as JsonObject).type),
+  wanted: "an object whose `type` is text, json_object or json_schema",
+};
+const FLAG: Shape = { fits: isFlag, wanted: "true or false" };
+const CHOICE: Shape = { fits: (value) => isText(value) || isObject(value), wanted: "a string or an object" };
+
+/** What a client may set that is no number. */
+const SHAPES = new Map<string, Shape>([
+  ["stop", STOP],
+  ["tools", TOOLS],
+  ["tool_choice", CHOICE],
+  ["parallel_tool_calls", FLAG],
+  ["response_format", FORMAT],
+  ["logprobs", FLAG],
+  ["logit_bias", { fits: isObject, wanted: "an object" }],
+  ["reasoning_effort", { fits: isText, wanted: "a string" }],
+  ["chat_template_kwargs", { fits: isObject, wanted: "an object" }],
+]);
+
 /** Fields of the body that are about the request and not about the answer. */
 const NOT_PARAMETERS = new Set([
   ...["model", "messages", "user", "stream", "stream_options", "max_completion_tokens", "conversation"],
 ]);
 
 /**
- * What the client asks of the answer, checked: numbers in range, null as absent, `max_completion_tokens` as
+ * What the client asks of the answer, checked: numbers in range, the rest by its shape, null as absent, `max_completion_tokens` as
  * `max_tokens`. Unknown fields stay; a backend takes those that it knows. Throws a 400 that names the field.
  */
 export function readParameters(body: JsonObject, maxTokens: number): JsonObject {
@@ -38,6 +77,8 @@ export function readParameters(body: JsonObject, maxTokens: number): JsonObject 
     if (value === null || value === undefined || NOT_PARAMETERS.has(name)) continue;
     const range = RANGES.get(name);
     if (range !== undefined) checkNumber(name, value, range);
+    const shape = range === undefined ? SHAPES.get(name) : undefined;
+    if (shape?.fits(value) === false) throw badRequest(`\`${name}\` must be ${shape.wanted}.`, name);
     kept.push([name, value]);
   }
   // Not by assignment: a field called `__proto__` would put unchecked values behind the checked ones.

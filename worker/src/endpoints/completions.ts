@@ -1,0 +1,53 @@
+import type { Usage } from "../backends/backend.ts";
+import { parseJsonObject } from "../chat/json-body.ts";
+import type { ChatRequest } from "../chat/request.ts";
+import { type ServedWhole, serveStream, serveWhole } from "../chat/serve.ts";
+import { streamResponse } from "../chat/stream-body.ts";
+import type { GatewayContext } from "../gateway.ts";
+import { readCompletions } from "./completions-request.ts";
+import { TextCompletionWriter, textCompletionBody } from "./completions-shapes.ts";
+import { json } from "./json.ts";
+
+/** `POST /v1/completions`: OpenAI's older API, answered by chat models; each prompt is a user's message. */
+export async function completions(c: GatewayContext): Promise<Response> {
+  const { max_tokens } = c.var.gateway.config.limits;
+  const { prompts, requests, n, echo } = readCompletions(parseJsonObject(await c.var.readBody()), max_tokens);
+  const [request] = requests as [ChatRequest];
+  if (request.stream) {
+    const served = await serveStream(c, request);
+    const format = new TextCompletionWriter(served.name, echo ? (prompts[0] ?? "") : "", request.includeUsage);
+    return streamResponse(c, served, format);
+  }
+  const served = await serveEach(c, requests);
+  const answers = served.map(({ answer }) => answer);
+  const usage = served.map((one) => one.usage).reduce(sum);
+  const [{ name }] = served as [ServedWhole];
+  return json(c, textCompletionBody(name, answers, echo ? prompts : [], n, usage));
+}
+
+/** One after the other; the record holds the sum, also when a later one fails. */
+async function serveEach(c: GatewayContext, requests: readonly ChatRequest[]): Promise<ServedWhole[]> {
+  const { record } = c.var;
+  const served: ServedWhole[] = [];
+  let cost = 0;
+  try {
+    for (const request of requests) {
+      record.costUsd = null;
+      served.push(await serveWhole(c, request));
+      cost += record.costUsd ?? 0;
+    }
+  } finally {
+    record.costUsd = cost;
+    if (served.length > 0) record.usage = served.map(({ usage }) => usage).reduce(sum);
+  }
+  return served;
+}
+
+function sum(left: Usage, right: Usage): Usage {
+  return {
+    prompt_tokens: left.prompt_tokens + right.prompt_tokens,
+    completion_tokens: left.completion_tokens + right.completion_tokens,
+    total_tokens: left.total_tokens + right.total_tokens,
+    ...((left.estimated === true || right.estimated === true) && { estimated: true }),
+  };
+}
