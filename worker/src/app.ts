@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { getArtifact } from "./endpoints/artifacts.ts";
 import { chatCompletions } from "./endpoints/chat-completions.ts";
+import { completions } from "./endpoints/completions.ts";
 import { healthz } from "./endpoints/healthz.ts";
 import { methodNotAllowed } from "./endpoints/method-not-allowed.ts";
 import { getModel, listModels } from "./endpoints/models.ts";
@@ -31,6 +32,8 @@ export function createApp(gateway: Gateway): Hono<GatewayHono> {
   app.all("/", methodNotAllowed("POST"));
   app.post("/v1/chat/completions", ...admitted, chatCompletions);
   app.all("/v1/chat/completions", methodNotAllowed("POST"));
+  app.post("/v1/completions", ...admitted, completions);
+  app.all("/v1/completions", methodNotAllowed("POST"));
   app.get("/v1/models", ...admitted, listModels);
   app.all("/v1/models", methodNotAllowed("GET"));
   app.get("/v1/models/:id", ...admitted, getModel);
