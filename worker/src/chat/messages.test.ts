@@ -28,6 +28,40 @@ describe("readMessages", () => {
     expect(parts).toEqual([{ type: "text", text: "x" }]);
   });
 
+  it("wr_08 sanitises every other text of a message: names, tool calls, unknown parts and fields", () => {
+    const dirty = "a\u0000\u202eb\ud800";
+    const clean = "ab\ufffd";
+    const call = (text: string) => ({ id: text, type: "function", function: { name: text, arguments: text } });
+    const message = (text: string) => ({
+      role: "assistant",
+      content: [{ type: "refusal", refusal: text, deep: [{ er: text }] }],
+      name: text,
+      tool_calls: [call(text)],
+      reasoning: text,
+      count: 3,
+      nothing: null,
+    });
+    expect(readMessages([message(dirty)])).toEqual([message(clean)]);
+  });
+
+  it("keeps a field called __proto__ a field", () => {
+    const message = JSON.parse('{"role":"user","content":"a","x":{"__proto__":{"evil":true}}}') as unknown;
+    const kept = readMessages([message])[0]?.x as object;
+    expect(Object.keys(kept)).toEqual(["__proto__"]);
+    expect("evil" in kept).toBe(false);
+  });
+
+  it.each(["extra", "tool_calls"])(
+    "refuses a message that is nested too deep in %s instead of failing on it",
+    (field) => {
+      const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
+      expect(param([JSON.parse(`{"role":"assistant","content":null,"${field}":${deep}}`)])).toBe("messages[0]");
+      expect(param([JSON.parse(`{"role":"user","content":[{"type":"x","${field}":${deep}}]}`)])).toBe(
+        "messages[0].content[0]",
+      );
+    },
+  );
+
   it.each([
     [undefined, "messages"],
     [[], "messages"],

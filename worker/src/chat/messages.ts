@@ -1,6 +1,6 @@
 import type { ContentPart, Message } from "../backends/backend.ts";
 import { badRequest } from "../errors.ts";
-import { sanitise } from "./sanitise.ts";
+import { sanitise, sanitiseAll } from "./sanitise.ts";
 
 const ROLES = new Set(["system", "user", "assistant", "tool"]);
 
@@ -31,7 +31,21 @@ function readMessage(value: unknown, path: string): Message {
   if (message.tool_calls !== undefined && message.tool_calls !== null && !Array.isArray(message.tool_calls)) {
     throw badRequest(`\`${path}.tool_calls\` must be an array.`, `${path}.tool_calls`);
   }
-  return { ...message, role: role as Message["role"], content };
+  return { ...withoutHidden(message, path), role: role as Message["role"], content };
+}
+
+/** Every other field travels along, so it is sanitised too: names, tool calls, reasoning of an earlier turn. */
+function withoutHidden(message: Record<string, unknown>, path: string): Record<string, unknown> {
+  const { role: _, content: __, ...rest } = message;
+  return sanitised(rest, path) as Record<string, unknown>;
+}
+
+function sanitised(value: unknown, path: string): unknown {
+  try {
+    return sanitiseAll(value);
+  } catch (error) {
+    throw badRequest(`\`${path}\` is ${(error as Error).message}.`, path);
+  }
 }
 
 function readContent(value: unknown, path: string): Message["content"] {
@@ -45,7 +59,7 @@ function readPart(value: unknown, path: string): ContentPart {
   const type = (value as { type?: unknown } | null)?.type;
   if (typeof type !== "string") throw badRequest(`\`${path}.type\` must be a string.`, `${path}.type`);
   const part = value as ContentPart;
-  if (type !== "text") return part;
+  if (type !== "text") return sanitised(part, path) as ContentPart;
   if (typeof part.text !== "string") throw badRequest(`\`${path}.text\` must be a string.`, `${path}.text`);
-  return { ...part, text: sanitise(part.text) };
+  return sanitised(part, path) as ContentPart;
 }
