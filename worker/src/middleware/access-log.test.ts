@@ -109,6 +109,7 @@ describe("access log", () => {
     const stage = new Stage();
     await stage.chat({}, { authorization: "Bearer wrong" });
     expect(stage.logs[0]).toMatchObject({ status: 401, key_id: "anonymous", via: null, error: "invalid_api_key" });
+    expect(stage.logs[0]?.refusal).toBe("wrong_key");
   });
 
   it("calls a stream whose client left no error of ours, and one that broke off an error", async () => {
@@ -130,7 +131,7 @@ describe("access log", () => {
     const line = stage.logs[0] ?? {};
     const labels = [
       ...["model", "version", "variant", "release", "worker_version", "cache", "error", "method", "key_id"],
-      ...["team", "fallback", "fallback_reason", "guard", "path"],
+      ...["team", "fallback", "fallback_reason", "guard", "path", "degraded"],
     ];
     expect(blobs).toEqual(labels.map((name) => (line[name] === null ? "" : String(line[name]))));
     const numbers = [

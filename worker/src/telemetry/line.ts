@@ -32,12 +32,14 @@ export interface LogLine {
   /** The version that answered in place of the chosen one, and why. */
   readonly fallback: string | null;
   readonly fallback_reason: string | null;
+  /** What was given when no backend had an answer: `stale`, `default`. */
+  readonly degraded: string | null;
   readonly retries: number;
   readonly guard: readonly string[];
   readonly guard_score: number | null;
   readonly rate_limiter: string | null;
   readonly error: string | null;
-  /** Why a caller was not let in, who isn't told. */
+  /** Why a caller was not let in, which the caller itself is not told. */
   readonly refusal?: string;
   readonly prompt?: string;
 }
@@ -78,6 +80,7 @@ export function lineOf(c: GatewayContext, status: number): LogLine {
     total_ms: gateway.ambient.now() - record.startedAt,
     fallback: fallback?.model ?? null,
     fallback_reason: fallback?.reason ?? null,
+    degraded: record.degraded,
     retries: record.retries,
     guard: guard?.hits ?? [],
     guard_score: guard?.score ?? null,

@@ -22,6 +22,7 @@ export function pointOf(line: LogLine): AnalyticsEngineDataPoint {
       line.fallback_reason ?? "",
       line.guard.join(" ").slice(0, 200),
       line.path,
+      line.degraded ?? "",
     ],
     doubles: [
       line.status,

@@ -10,7 +10,7 @@ export interface Parcel {
 export class Collector {
   readonly parcels: Parcel[] = [];
   answer: (url: string) => Response | Promise<Response> = () => new Response(null, { status: 200 });
-  readonly #spy = vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+  readonly #spy = vi.spyOn(globalThis, "fetch").mockImplementation(async (input: unknown, init?: RequestInit) => {
     const url = String(input);
     this.parcels.push({ url, headers: new Headers(init?.headers), body: String(init?.body) });
     return this.answer(url);
