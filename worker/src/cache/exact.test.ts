@@ -111,7 +111,7 @@ describe("exact cache", () => {
       true,
     ],
   ])("never keeps %s", async (_, reply, stream) => {
-    const stage = new Stage();
+    const stage = new Stage({ resilience: { attempts: 1 } });
     stage.ai.replyWith(reply as Parameters<FakeAi["replyWith"]>[0]);
     expect(await twice(stage, fresh({ stream }))).toBe("miss");
     expect(stage.ai.runs).toHaveLength(2);
