@@ -49,6 +49,7 @@ export function retryAfterMs(error: ApiError, now: number): number | null {
   const told = error.headers["retry-after"];
   if (told === undefined) return null;
   if (/^\d+(\.\d+)?$/.test(told)) return Number(told) * 1000;
-  const at = Date.parse(told);
+  // The parser takes almost anything for a date; HTTP's begin with a weekday.
+  const at = /^[A-Z][a-z]{2}, /.test(told) ? Date.parse(told) : Number.NaN;
   return Number.isNaN(at) ? null : Math.max(0, at - now);
 }
