@@ -38,6 +38,7 @@ export class ApiError extends Error {
 
 const TYPES: Record<number, string> = {
   401: "authentication_error",
+  402: "insufficient_quota",
   403: "permission_error",
   429: "rate_limit_error",
 };

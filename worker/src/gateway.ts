@@ -2,7 +2,10 @@ import type { Context, MiddlewareHandler } from "hono";
 import type { Access } from "./access/access.ts";
 import type { Principal } from "./access/principal.ts";
 import type { Ambient } from "./ambient.ts";
+import type { Accounts } from "./budget/accounts.ts";
 import type { ExactCache } from "./cache/exact.ts";
+import type { Flights } from "./cache/flights.ts";
+import type { SemanticCache } from "./cache/semantic.ts";
 import type { GatewayConfig } from "./config.ts";
 import type { GatewayEnv } from "./env.ts";
 import type { RequestRecord } from "./record.ts";
@@ -18,8 +21,12 @@ export interface Gateway {
   readonly ambient: Ambient;
   readonly table: LiveTable;
   readonly cache: ExactCache;
+  /** Null on a stage that has it off. */
+  readonly semantic: SemanticCache | null;
+  readonly flights: Flights;
   readonly health: Health;
   readonly access: Access;
+  readonly accounts: Accounts;
   readonly telemetry: Telemetry;
 }
 

@@ -1,6 +1,9 @@
 import { Access } from "./access/access.ts";
 import { createApp } from "./app.ts";
+import { Accounts } from "./budget/accounts.ts";
 import { ExactCache } from "./cache/exact.ts";
+import { Flights } from "./cache/flights.ts";
+import { SemanticCache } from "./cache/semantic.ts";
 import { parseConfig } from "./config.ts";
 import type { GatewayEnv } from "./env.ts";
 import type { Ambient } from "./gateway.ts";
@@ -19,6 +22,7 @@ const PLATFORM: Ambient = {
   newId: () => `req-${crypto.randomUUID().replaceAll("-", "")}`,
   random: () => Math.random(),
   log: (line) => console.log(line),
+  linger: (ms) => scheduler.wait(ms),
 };
 
 /**
@@ -29,18 +33,25 @@ export function createGateway(configText: string, ambient: Ambient = PLATFORM): 
   const config = parseConfig(configText);
   const table = new LiveTable(config, ambient.now);
   const cache = new ExactCache(config.cache, ambient.now, config.resilience.stale);
+  const accounts = new Accounts(config, ambient);
+  const health = new Health(config.resilience, ambient.now);
   const app = createApp({
     config,
     ambient,
     table,
     cache,
-    health: new Health(config.resilience, ambient.now),
+    semantic: SemanticCache.of(config, cache, ambient.now),
+    flights: new Flights(ambient.now),
+    health,
     access: new Access(config, ambient.now),
-    telemetry: newTelemetry(config, ambient),
+    accounts,
+    telemetry: newTelemetry(config, health, ambient),
   });
   return {
     fetch: (request, env, ctx) => app.fetch(request, env, ctx),
-    // A cron keeps an isolate warm, and its knowledge of the live split fresh.
-    scheduled: (_event, env) => table.refresh(() => controllerOf(env, config)),
+    // A cron keeps an isolate warm, its knowledge of the live split fresh, and tells the ledgers what they may have missed.
+    scheduled: async (_event, env) => {
+      await Promise.all([table.refresh(() => controllerOf(env, config)), accounts.flush(env)]);
+    },
   };
 }

@@ -1,27 +1,68 @@
+import type { Account } from "../budget/account.ts";
+import { ledgerOf } from "../budget/accounts.ts";
 import type { GatewayConfig } from "../config.ts";
 import { ApiError } from "../errors.ts";
-import type { GatewayMiddleware } from "../gateway.ts";
+import type { GatewayContext, GatewayMiddleware } from "../gateway.ts";
+import { within } from "../patience.ts";
 import { clientAddress } from "../routing/client.ts";
 
+/** Longest wait for the object that counts a key's requests. */
+const PATIENCE_MS = 1_000;
+
 /**
- * Limits requests by key, or by address where no key is asked for. A limiter that fails lets requests pass: it guards
- * against bursts, and budgets and the zone's own rule stand behind it.
+ * Limits requests by key, or by address where no key is asked for. A key with a limit of its own is counted exactly, in
+ * one place; the others by the platform's limiter. A limiter that fails lets requests pass: it guards against bursts,
+ * and budgets and the zone's own rule stand behind it.
  */
 export function rateLimit(limits: GatewayConfig["limits"]): GatewayMiddleware {
   return async function rateLimit(c, next) {
-    const { record } = c.var;
-    const key = record.tenant === "anonymous" ? `ip ${clientAddress(c.req.raw)}` : `key ${record.tenant}`;
-    let success = true;
-    try {
-      ({ success } = await c.env.RATE_LIMIT.limit({ key }));
-      record.rateLimiter = "ok";
-    } catch {
-      record.rateLimiter = "failed";
-    }
-    if (!success) {
-      const message = `More than ${limits.requests} requests in ${limits.period} seconds.`;
-      throw new ApiError(429, "rate_limit_exceeded", message, { headers: { "retry-after": String(limits.period) } });
-    }
+    const { requestsPerMinute } = c.var.principal;
+    if (requestsPerMinute === null) await throughPlatform(c, limits);
+    else await throughLedger(c, requestsPerMinute);
     await next();
   };
+}
+
+async function throughPlatform(c: GatewayContext, limits: GatewayConfig["limits"]): Promise<void> {
+  const { record, principal } = c.var;
+  const key = principal.via === "nobody" ? `ip ${clientAddress(c.req.raw)}` : `key ${principal.tenant}`;
+  let success = true;
+  try {
+    ({ success } = await c.env.RATE_LIMIT.limit({ key }));
+    record.rateLimiter = "ok";
+  } catch {
+    record.rateLimiter = "failed";
+  }
+  if (!success) throw limited(limits.requests, limits.period, limits.period);
+}
+
+async function throughLedger(c: GatewayContext, perMinute: number): Promise<void> {
+  const { record, principal, gateway } = c.var;
+  const now = gateway.ambient.now();
+  const account = gateway.accounts.of("key", principal.tenant);
+  // Whoever goes on asking after a refusal costs nobody a call.
+  const wait = waitKnown(account, now) || (await waitAt(c, account, perMinute, now));
+  record.rateLimiter = Number.isNaN(wait) ? "failed" : "ok";
+  if (wait > 0) {
+    account.blockedUntil = Math.max(account.blockedUntil, now + wait * 1_000);
+    throw limited(perMinute, 60, wait);
+  }
+}
+
+function waitKnown(account: Account, now: number): number {
+  return Math.max(0, Math.ceil((account.blockedUntil - now) / 1_000));
+}
+
+/** Seconds to wait, 0 when the request is admitted, NaN when nobody knows. */
+async function waitAt(c: GatewayContext, account: Account, perMinute: number, now: number): Promise<number> {
+  try {
+    return (await within(PATIENCE_MS, ledgerOf(c.env, account.ledger).hit(now, perMinute))) ?? Number.NaN;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+function limited(requests: number, period: number, wait: number): ApiError {
+  const message = `More than ${requests} requests in ${period} seconds.`;
+  return new ApiError(429, "rate_limit_exceeded", message, { headers: { "retry-after": String(wait) } });
 }
