@@ -1,10 +1,12 @@
 import { Hono } from "hono";
+import { admin } from "./endpoints/admin/admin.ts";
 import { getArtifact } from "./endpoints/artifacts.ts";
 import { chatCompletions } from "./endpoints/chat-completions.ts";
 import { completions } from "./endpoints/completions.ts";
 import { healthz } from "./endpoints/healthz.ts";
 import { methodNotAllowed } from "./endpoints/method-not-allowed.ts";
 import { getModel, listModels } from "./endpoints/models.ts";
+import { readyz } from "./endpoints/readyz.ts";
 import { simple } from "./endpoints/simple.ts";
 import type { Gateway, GatewayHono } from "./gateway.ts";
 import { access } from "./middleware/access.ts";
@@ -22,10 +24,14 @@ export function createApp(gateway: Gateway): Hono<GatewayHono> {
   const app = new Hono<GatewayHono>();
   app.onError(failure);
   app.notFound(notFound);
-  app.use(requestId(gateway), accessLog(), cors(config.cors), answerHeaders(), onlyErrors());
+  app.use(requestId(gateway), accessLog());
+  app.route("/_sluiceway", admin());
+  app.use(cors(config.cors), answerHeaders(), onlyErrors());
 
   app.get("/healthz", healthz);
   app.all("/healthz", methodNotAllowed("GET"));
+  app.get("/readyz", readyz);
+  app.all("/readyz", methodNotAllowed("GET"));
 
   const admitted = [bodyLimit(config.limits.body_bytes), access(gateway), rateLimit(config.limits)] as const;
   app.post("/", ...admitted, simple);

@@ -1,3 +1,4 @@
+import { assertModelAllowed } from "../access/allowed.ts";
 import { ApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { modelNotFound } from "../routing/route.ts";
@@ -5,6 +6,7 @@ import { modelNotFound } from "../routing/route.ts";
 /** `GET /v1/models/{name}/artifacts/{version}/{file}`: a file of a model version, streamed from R2, by its sha256. */
 export async function getArtifact(c: GatewayContext): Promise<Response> {
   const { name = "", version = "", file: wanted = "" } = c.req.param() as Record<string, string>;
+  assertModelAllowed(c.var.principal, `${name}@${version}`);
   const { models } = c.var.gateway.config;
   const versions = Object.hasOwn(models, name) ? models[name]?.versions : undefined;
   if (versions === undefined || !Object.hasOwn(versions, version)) throw modelNotFound(`${name}@${version}`);

@@ -1,24 +1,34 @@
+import { assertModelAllowed } from "../access/allowed.ts";
 import type { Model } from "../config.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { modelNotFound, parseModel } from "../routing/route.ts";
 import { json } from "./json.ts";
 
-/** `GET /v1/models`: every model by name, which follows the live split, in OpenAI's shape. */
+/** `GET /v1/models`: every model by name, which follows the live split, in OpenAI's shape; of them those of the caller. */
 export function listModels(c: GatewayContext): Response {
-  const data = Object.entries(c.var.gateway.config.models).map(([name, model]) => describe(name, model));
+  const { models } = c.var.gateway.config;
+  const ids = new Set(c.var.principal.models ?? Object.keys(models));
+  const data = [...ids].flatMap((id) => {
+    const model = find(models, id);
+    return model === null ? [] : [describe(id, model)];
+  });
   return json(c, { object: "list", data });
 }
 
 /** `GET /v1/models/{id}`: a model (`chat`) or one of its versions (`chat@2`). */
 export function getModel(c: GatewayContext): Response {
   const id = c.req.param("id") ?? "";
-  const { name, version } = parseModel(id);
-  const { models } = c.var.gateway.config;
-  const model = Object.hasOwn(models, name) ? models[name] : undefined;
-  if (model === undefined || (version !== null && !Object.hasOwn(model.versions, String(version)))) {
-    throw modelNotFound(id);
-  }
+  assertModelAllowed(c.var.principal, id);
+  const model = find(c.var.gateway.config.models, id);
+  if (model === null) throw modelNotFound(id);
   return json(c, describe(id, model));
+}
+
+function find(models: Record<string, Model>, id: string): Model | null {
+  const { name, version } = parseModel(id);
+  const model = Object.hasOwn(models, name) ? models[name] : undefined;
+  if (model === undefined || (version !== null && !Object.hasOwn(model.versions, String(version)))) return null;
+  return model;
 }
 
 function describe(id: string, model: Model): Record<string, unknown> {

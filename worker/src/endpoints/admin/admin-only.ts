@@ -1,0 +1,32 @@
+import { presented } from "../../access/credential.ts";
+import { sha256 } from "../../digest.ts";
+import { ApiError } from "../../errors.ts";
+import type { GatewayMiddleware } from "../../gateway.ts";
+import { notFound } from "../../middleware/failure.ts";
+
+const SHORTEST = 24;
+const CLOSED = { "www-authenticate": "Bearer", "cache-control": "no-store" };
+
+/**
+ * Lets in who has the stage's `ADMIN_KEY`. A stage without one has no admin endpoints, and says no more than that of
+ * any other path. A key that could be guessed, or that callers have too, opens nothing.
+ */
+export function adminOnly(): GatewayMiddleware {
+  return async function adminOnly(c, next) {
+    const expected = c.env.ADMIN_KEY?.trim();
+    if (!expected) return notFound(c);
+    if (expected.length < SHORTEST || expected === c.env.API_KEY?.trim()) {
+      const message = `ADMIN_KEY must have at least ${SHORTEST} characters and be another than API_KEY.`;
+      throw new ApiError(500, "misconfigured", message);
+    }
+    const [given, right] = await Promise.all([sha256(presented(c.req.raw.headers)), sha256(expected)]);
+    if (!crypto.subtle.timingSafeEqual(given, right)) {
+      c.var.record.refusal = "admin_key";
+      const message = "Missing or wrong admin key. Send the stage's ADMIN_KEY as `Authorization: Bearer KEY`.";
+      throw new ApiError(401, "invalid_admin_key", message, { headers: CLOSED });
+    }
+    c.var.record.tenant = "admin";
+    await next();
+    c.res.headers.set("cache-control", "no-store");
+  };
+}

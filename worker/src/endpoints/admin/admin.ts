@@ -1,0 +1,24 @@
+import { Hono } from "hono";
+import type { GatewayHono } from "../../gateway.ts";
+import { bodyLimit } from "../../middleware/body-limit.ts";
+import { notFound } from "../../middleware/failure.ts";
+import { adminOnly } from "./admin-only.ts";
+import { createKey, getKey, listKeys, revokeKey, rotateKey } from "./keys.ts";
+
+const BODY_BYTES = 65_536;
+
+/**
+ * What only the stage's owner may do, under `/_sluiceway`. A table of its own, which ends here: none of it passes by
+ * CORS, by the callers' keys and limits, or by any cache.
+ */
+export function admin(): Hono<GatewayHono> {
+  const app = new Hono<GatewayHono>();
+  app.use(adminOnly(), bodyLimit(BODY_BYTES));
+  app.get("/keys", listKeys);
+  app.post("/keys", createKey);
+  app.get("/keys/:id", getKey);
+  app.post("/keys/:id/rotate", rotateKey);
+  app.post("/keys/:id/revoke", revokeKey);
+  app.all("*", notFound);
+  return app;
+}
