@@ -6,16 +6,17 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from pydantic import ValidationError
 
-from sluiceway.catalog import lock
+from sluiceway.catalog import checks, lock
 from sluiceway.catalog.catalog import Catalog
+from sluiceway.catalog.checks import Where
 from sluiceway.catalog.model import File, ModelFile, Version
-from sluiceway.catalog.workers_ai import IDS, RETIRED
+from sluiceway.catalog.workers_ai import MODELS
 from sluiceway.domain.fault import Fault
-from sluiceway.domain.model import ArtifactFile, Model, ModelVersion, Task, check_model_name, parse_ref
-from sluiceway.domain.stage import nearest
+from sluiceway.domain.model import ArtifactFile, Model, ModelVersion, Price, check_model_name, parse_ref
 from sluiceway.errors import UserError
 from sluiceway.settings import yaml_file
 from sluiceway.settings.faults import told
@@ -23,7 +24,6 @@ from sluiceway.workspace import Workspace
 
 FOLDER = "models"
 PROMPT_BYTES = 100_000
-Where = Callable[[str], str]
 
 
 def load(workspace: Workspace) -> Catalog:
@@ -35,6 +35,7 @@ def load(workspace: Workspace) -> Catalog:
         raise UserError(
             f"two models are the default: {' and '.join(defaults)}", path=FOLDER, hint="keep default: true in one"
         )
+    _check_fallbacks(models)
     lock.check(folder, models)
     return Catalog(models)
 
@@ -58,7 +59,7 @@ def _model(folder: Path, path: Path) -> Model:
         _version(folder, stated, version, lambda dotted, at=at: where(f"versions[{at}].{dotted}"))  # type: ignore[misc]
         for at, version in enumerate(stated.versions)
     )
-    return Model(name, stated.task, stated.default, versions)
+    return Model(name, stated.task, stated.default, versions, stated.fallback)
 
 
 def _check_numbers(name: str, stated: ModelFile, where: Where) -> None:
@@ -81,10 +82,7 @@ def _check_numbers(name: str, stated: ModelFile, where: Where) -> None:
 
 def _version(folder: Path, stated: ModelFile, version: Version, where: Where) -> ModelVersion:
     ref = parse_ref(version.version)
-    if version.backend == "onnx":
-        _check_onnx(version, where)
-    else:
-        _check_served(stated, version, where)
+    checks.check(stated, version, where)
     files = tuple(_file(folder, file, where(f"files[{at}]")) for at, file in enumerate(version.files))
     parameters = {key: value for key, value in version.parameters if value is not None}
     return ModelVersion(
@@ -95,59 +93,38 @@ def _version(folder: Path, stated: ModelFile, version: Version, where: Where) ->
         prompt=_prompt(folder, version, where("prompt_file")),
         parameters=MappingProxyType(parameters),
         files=files,
+        base_url=version.base_url,
+        secret=version.secret,
+        provider=version.provider,
+        **_known(version),
     )
 
 
-def _check_onnx(version: Version, where: Where) -> None:
-    if version.id is not None:
-        hint = "take the id out: its files are known by their sha256"
-        raise UserError("an onnx version has files and no id", path=where("id"), got=version.id, hint=hint)
-    if not version.files:
-        raise UserError("an onnx version needs files", path=where("files"), hint="make them by the model's recipe")
-    names = [file.name for file in version.files]
-    for at, name in enumerate(names):
-        if name in names[:at]:
-            hint = f"take one out, or give this one the name by which the Worker is to read it beside {name}"
-            path = where(f"files[{at}].name")
-            raise UserError("a file's name stands once in a version", path=path, got=name, hint=hint)
+def _known(version: Version) -> dict[str, Any]:
+    """Price, window and vision: as stated, else as they are published."""
+    published = MODELS.get(version.id or "") if version.backend == "workers-ai" else None
+    stated = version.price
+    price = Price(stated.input, stated.output or 0.0, stated.cached) if stated else published and published.price
+    window = version.context_window or (published.context_window if published else None)
+    vision = version.vision if version.vision is not None else bool(published and published.vision)
+    return {"price": price, "context_window": window, "vision": vision}
 
 
-def _check_served(stated: ModelFile, version: Version, where: Where) -> None:
-    if version.files:
-        hint = "take the files out, or write backend: onnx"
-        raise UserError(f"a {version.backend} version has an id and no files", path=where("files"), hint=hint)
-    if not version.id:
-        hint = "add id: with the name under which the server knows the model"
-        if version.backend == "workers-ai":
-            hint = f"add id: with one of {_listed(stated.task)}"
-        raise UserError(f"a {version.backend} version needs the id of its model", path=where("id"), hint=hint)
-    if version.backend != "workers-ai":
-        return
-    if version.id in RETIRED:
-        raise UserError(
-            f"Cloudflare has retired this model and answers with {RETIRED[version.id]} under its name",
-            path=where("id"),
-            got=version.id,
-            hint=f"write {RETIRED[version.id]}, which is what would answer, or another that is still served",
-        )
-    if version.id not in IDS:
-        near = nearest(version.id, list(IDS))
-        hint = (
-            f"did you mean {near}?" if near else f"if Cloudflare serves it, add a line with its id and task in {_TABLE}"
-        )
-        raise UserError("no model of Workers AI that is known here", path=where("id"), got=version.id, hint=hint)
-    if IDS[version.id] != stated.task:
-        hint = f"Workers AI has for {stated.task}: {_listed(stated.task)}"
-        message = f"this model's task is {IDS[version.id]}, not {stated.task}"
-        raise UserError(message, path=where("id"), got=version.id, hint=hint)
-
-
-_TABLE = "sluiceway/catalog/workers_ai.py"
-
-
-def _listed(task: Task) -> str:
-    ids = [id for id, of in IDS.items() if of == task]
-    return ", ".join(ids[:3]) + f" and others, in {_TABLE}" if ids else "none, but an onnx version may do it"
+def _check_fallbacks(models: tuple[Model, ...]) -> None:
+    catalog = Catalog(models)
+    for model in models:
+        for at, text in enumerate(model.fallback):
+            path = f"{FOLDER}/{model.name}.yaml: fallback[{at}]"
+            other = catalog.model(text.partition("@")[0], path)
+            if "@" in text:
+                catalog.version(parse_ref(text), path)
+            if text == model.name:
+                hint = "name another model, or one version of this one"
+                raise UserError("a model can't stand in for itself", path=path, got=text, hint=hint)
+            if other.task != model.task:
+                hint = f"name a model of the task {model.task}"
+                message = f"this model's task is {other.task}, not {model.task}"
+                raise UserError(message, path=path, got=text, hint=hint)
 
 
 def _prompt(folder: Path, version: Version, path: str) -> str | None:

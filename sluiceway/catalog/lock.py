@@ -18,19 +18,27 @@ NAME = "versions.lock"
 
 
 def digest(version: ModelVersion) -> str:
-    """sha256 over everything that makes a version answer as it does; where its files lie is no part of that."""
+    """sha256 over everything that makes a version answer as it does.
+
+    Where its files lie is no part of that, nor which secret opens its server, nor what is known of the model:
+    price, context window and vision.
+    """
     files: list[release.Json] = [
         {"name": file.name, "sha256": file.sha256, "bytes": file.bytes} for file in version.files
     ]
-    return release.digest(
-        {
-            "backend": version.backend,
-            "id": version.id,
-            "prompt": version.prompt,
-            "parameters": dict(version.parameters),
-            "files": files,
-        }
-    )
+    meaning: dict[str, release.Json] = {
+        "backend": version.backend,
+        "id": version.id,
+        "prompt": version.prompt,
+        "parameters": dict(version.parameters),
+        "files": files,
+    }
+    # Only where they are, so that versions from before they could be stated keep their digests.
+    if version.base_url is not None:
+        meaning["base_url"] = version.base_url
+    if version.provider is not None:
+        meaning["provider"] = version.provider
+    return release.digest(meaning)
 
 
 def read(folder: Path) -> dict[str, str]:

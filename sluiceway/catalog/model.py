@@ -6,9 +6,10 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from sluiceway.domain.base_url import check_base_url
 from sluiceway.domain.fault import Fault
-from sluiceway.domain.model import Backend, Task
-from sluiceway.settings.fields import Block, Rows, VersionRef, matching
+from sluiceway.domain.model import Backend, Task, check_model_name, parse_ref
+from sluiceway.settings.fields import Block, Listed, Rows, SecretName, VersionRef, matching
 
 
 def _relative(text: str) -> str:
@@ -39,6 +40,41 @@ FileName = Annotated[
         )
     ),
 ]
+BaseUrl = Annotated[
+    str,
+    AfterValidator(check_base_url),
+    Field(description="the URL that /chat/completions is added to, like https://models.example.com/v1"),
+]
+Provider = Annotated[
+    str,
+    AfterValidator(
+        matching(
+            r"[a-z0-9][a-z0-9-]{0,63}(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*",
+            "a provider is its name in AI Gateway, and the path before /chat/completions if there is one",
+            "write it like openai, or custom-cluster/v1",
+        )
+    ),
+]
+
+
+def _answerer(text: str) -> str:
+    if "@" in text:
+        parse_ref(text)
+    else:
+        check_model_name(text)
+    return text
+
+
+Answerer = Annotated[str, AfterValidator(_answerer), Field(description="a model or a version, like chat-small")]
+Dollars = Annotated[float, Field(ge=0, le=10_000, strict=False)]
+
+
+class Price(Block):
+    """US dollars for a million tokens; embeddings have no output."""
+
+    input: Dollars
+    cached: Dollars | None = None
+    output: Dollars | None = None
 
 
 class Parameters(Block):
@@ -64,7 +100,11 @@ class File(Block):
 
 
 class Version(Block):
-    """``prompt_file``: the prompt in a file of its own, e.g. ``prompts/chat-3.md``, relative to models/."""
+    """``prompt_file``: the prompt in a file of its own, e.g. ``prompts/chat-3.md``, relative to models/.
+
+    ``base_url``, ``secret`` and ``provider`` are an openai version's. ``context_window`` (tokens), ``price`` and
+    ``vision`` are known of Workers AI's models without being stated.
+    """
 
     version: VersionRef
     backend: Backend
@@ -73,11 +113,19 @@ class Version(Block):
     prompt_file: RelativePath | None = None
     parameters: Parameters = Parameters()
     files: Rows[File] = ()
+    base_url: BaseUrl | None = None
+    secret: SecretName | None = None
+    provider: Provider | None = None
+    context_window: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
+    price: Price | None = None
+    vision: bool | None = None
 
 
 class ModelFile(Block):
-    """The whole file. ``default`` marks the model that answers where a request names none."""
+    """The whole file. ``default`` marks the model that answers where a request names none; ``fallback`` lists who
+    answers when this model can't, first choice first."""
 
     task: Task
     default: bool = False
+    fallback: Listed[Answerer] = ()
     versions: Rows[Version]

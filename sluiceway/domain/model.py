@@ -59,10 +59,22 @@ class ArtifactFile:
 
 
 @dataclass(frozen=True)
+class Price:
+    """US dollars for a million tokens. ``cached``: of prompt tokens that a prefix cache spared; None: as others."""
+
+    input: float
+    output: float
+    cached: float | None = None
+
+
+@dataclass(frozen=True)
 class ModelVersion:
     """What answers as ``model@number``; never changed once it was released.
 
     ``id`` is the backend's own name of the model and is None for ``onnx``, which has ``files`` instead.
+    An ``openai`` version is asked at ``base_url`` with the secret named ``secret``, or as ``provider`` of the
+    stage's AI Gateway. Price, window (tokens of prompt and answer) and ``vision`` say what is known of the
+    model, and may be corrected; None means unknown.
     """
 
     model: str
@@ -72,6 +84,12 @@ class ModelVersion:
     prompt: str | None = None
     parameters: Mapping[str, Parameter] = field(default_factory=lambda: MappingProxyType({}))
     files: tuple[ArtifactFile, ...] = ()
+    base_url: str | None = None
+    secret: str | None = None
+    provider: str | None = None
+    context_window: int | None = None
+    price: Price | None = None
+    vision: bool = False
 
     @property
     def ref(self) -> ModelRef:
@@ -80,12 +98,16 @@ class ModelVersion:
 
 @dataclass(frozen=True)
 class Model:
-    """A named capability; ``versions`` by rising number. ``default`` answers where no model is named."""
+    """A named capability; ``versions`` by rising number. ``default`` answers where no model is named.
+
+    ``fallback``: who answers, in this order, when this model can't; a model's name or a version.
+    """
 
     name: str
     task: Task
     default: bool
     versions: tuple[ModelVersion, ...]
+    fallback: tuple[str, ...] = ()
 
     def version(self, number: int) -> ModelVersion | None:
         return next((version for version in self.versions if version.number == number), None)

@@ -97,7 +97,8 @@ WRONG: list[tuple[str, str, str]] = [
         "task: chat\n",
         "versions: is required",
         "add versions: a list; each entry is a mapping with keys of "
-        "version, backend, id, prompt, prompt_file, parameters, files",
+        "version, backend, id, prompt, prompt_file, parameters, files, base_url, secret, provider, context_window, "
+        "price, vision",
     ),
     (
         chat(GLM % ", prompt_file: prompts/absent.md"),
@@ -178,7 +179,7 @@ def test_a_files_name_must_be_a_models_name(models: Models) -> None:
 
 
 def test_two_default_models_are_refused(models: Models) -> None:
-    one = "task: chat\ndefault: true\nversions: [{version: %s@1, backend: openai, id: a}]\n"
+    one = "task: chat\ndefault: true\nversions: [{version: %s@1, backend: openai, id: a, provider: openai}]\n"
     with pytest.raises(UserError) as caught:
         catalog.load(models({"a.yaml": one % "a", "b.yaml": one % "b"}))
     assert (str(caught.value), caught.value.hint) == (

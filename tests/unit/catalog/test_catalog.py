@@ -9,12 +9,16 @@ import pytest
 from sluiceway import catalog
 from sluiceway.catalog import __main__ as command
 from sluiceway.catalog import lock
+from sluiceway.domain.model import Price
 from sluiceway.errors import UserError
 from sluiceway.workspace import Workspace
 from tests.unit.catalog.conftest import Models
 
 HERE = Workspace(Path(__file__).parents[3])
-CHAT = 'task: chat\nversions:\n  - {version: chat@1, backend: openai, id: vllm, prompt: "%s"}\n'
+CHAT = (
+    "task: chat\nversions:\n"
+    '  - {version: chat@1, backend: openai, id: vllm, base_url: "https://up.test/v1", prompt: "%s"}\n'
+)
 
 
 def test_this_repositorys_catalogue_holds_what_it_promises() -> None:
@@ -47,7 +51,10 @@ def test_pu_06_a_prompt_comes_back_as_it_was_written(models: Models, prompt: str
 
 
 def test_a_prompt_in_a_file_is_the_same_from_a_checkout_with_crlf(models: Models) -> None:
-    text = "task: chat\nversions: [{version: chat@1, backend: openai, id: a, prompt_file: prompts/a.md}]\n"
+    text = (
+        "task: chat\nversions:\n"
+        "  - {version: chat@1, backend: openai, id: a, provider: openai, prompt_file: prompts/a.md}\n"
+    )
     unix = catalog.load(models({"chat.yaml": text, "prompts/a.md": "一\ntwo\n"})).models
     windows = catalog.load(models({"prompts/a.md": "一\r\ntwo\r\n"})).models
     assert unix == windows
@@ -94,8 +101,17 @@ def test_the_digest_of_a_version_covers_all_that_it_answers_by(models: Models) -
         replace(version, parameters={"seed": 1}),
         replace(version, files=()),
         replace(version, files=(replace(version.files[0], name="n.onnx"),)),
+        replace(version, base_url="https://up.test/v1"),
+        replace(version, provider="openai"),
     ]
-    assert len({catalog.digest(other) for other in [version, *others]}) == 7
+    assert len({catalog.digest(other) for other in [version, *others]}) == 9
+
+
+def test_what_is_known_of_a_model_may_be_corrected_without_a_new_version(models: Models) -> None:
+    workspace = models({"chat.yaml": CHAT % "a"})
+    (version,) = catalog.load(workspace).models[0].versions
+    told = replace(version, context_window=9, price=Price(1, 2, 0.5), vision=True, secret="OTHER_KEY")
+    assert catalog.digest(told) == catalog.digest(version)
 
 
 def test_the_command_adds_lines_and_says_which(
