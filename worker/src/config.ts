@@ -89,6 +89,8 @@ const Config = v.object({
     ttl: count,
     /** Also cache requests that leave the temperature to the model version. */
     sampled: v.optional(v.boolean(), false),
+    /** Longest that a request waits for an equal one that is on its way, in milliseconds; 0: each asks for itself. */
+    coalesce_ms: v.optional(count, 5_000),
     /** Answers to nearly the same question too. Null: only to the very same. */
     semantic: v.optional(v.nullable(Semantic), null),
   }),

@@ -8,7 +8,8 @@ export interface Step {
   readonly ms: number;
 }
 
-export type CacheOutcome = "hit" | "miss" | "bypass";
+/** `semantic`: the kept answer to nearly the same question. */
+export type CacheOutcome = "hit" | "semantic" | "miss" | "bypass";
 
 /** What one request turned out to be; middlewares fill it in, the access log writes it once at the end. */
 export interface RequestRecord {

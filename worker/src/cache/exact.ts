@@ -2,6 +2,7 @@ import type { Answer } from "../backends/backend.ts";
 import type { ChatRequest } from "../chat/request.ts";
 import type { GatewayConfig } from "../config.ts";
 import { within } from "../patience.ts";
+import { RecentAnswers } from "./recent.ts";
 
 /** KV refuses shorter lives; a shorter one of ours is enforced by the entry itself. */
 const KV_LEAST_TTL = 60;
@@ -26,12 +27,14 @@ export class ExactCache {
   readonly #settings: GatewayConfig["cache"];
   readonly #now: () => number;
   readonly #staleMs: number;
+  readonly #recent: RecentAnswers;
 
   /** `stale`: seconds for which an answer is kept beyond its time, for when no backend answers. */
   constructor(settings: GatewayConfig["cache"], now: () => number, stale = 0) {
     this.#settings = settings;
     this.#now = now;
     this.#staleMs = stale * 1000;
+    this.#recent = new RecentAnswers(now);
   }
 
   /**
@@ -47,33 +50,40 @@ export class ExactCache {
 
   /** `stale`: also an answer whose time is over. */
   async find(store: CacheStore, key: string, { stale = false } = {}): Promise<Answer | null> {
+    const recent = this.#recent.get(key);
+    if (recent !== null) return recent;
     try {
-      const entry = await within(PATIENCE_MS, store.get<Entry>(key, "json"));
-      if (!entry || entry.format !== FORMAT) return null;
-      if (!(entry.expires + (stale ? this.#staleMs : 0) > this.#now())) return null;
-      return isKeepable(entry.answer) ? entry.answer : null;
+      const text = await within(PATIENCE_MS, store.get(key));
+      if (!text) return null;
+      const { format, expires, answer } = JSON.parse(text) as Entry;
+      if (format !== FORMAT || !isKeepable(answer)) return null;
+      if (expires > this.#now()) this.#recent.put(key, answer, text.length, expires);
+      return expires + (stale ? this.#staleMs : 0) > this.#now() ? answer : null;
     } catch {
       return null;
     }
   }
 
-  /** Keeps a whole answer; anything else, and any failure, leaves the cache as it was. */
-  async keep(store: CacheStore, key: string, answer: Answer): Promise<void> {
+  /** Keeps a whole answer; anything else, and any failure, leaves KV as it was. Whether it was kept. */
+  async keep(store: CacheStore, key: string, answer: Answer): Promise<boolean> {
     try {
-      if (!isKeepable(answer)) return;
+      if (!isKeepable(answer)) return false;
       const { ttl } = this.#settings;
       const entry: Entry = { format: FORMAT, expires: this.#now() + ttl * 1000, answer };
       const text = JSON.stringify(entry);
-      if (text.length > LARGEST_ENTRY) return;
+      if (text.length > LARGEST_ENTRY) return false;
+      this.#recent.put(key, answer, text.length, entry.expires);
       await store.put(key, text, { expirationTtl: Math.max(ttl + this.#staleMs / 1000, KV_LEAST_TTL) });
+      return true;
     } catch {
-      // KV over its limits, or down: the answer is simply not kept.
+      // KV over its limits, or down: the answer lives on in this isolate alone.
+      return false;
     }
   }
 }
 
 /** Whole answers in words only: not cut by the cap, not calling tools, not empty. */
-function isKeepable(answer: Answer): boolean {
+export function isKeepable(answer: Answer): boolean {
   return (
     answer.choices.length > 0 &&
     answer.choices.every(

@@ -1,5 +1,6 @@
 import type { Answer, Piece, Usage } from "../backends/backend.ts";
 import { backendOf } from "../backends/choose.ts";
+import { type Visit, visitCache } from "../cache/visit.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { guardAnswer, guardPieces } from "../guard/answer.ts";
 import { timed } from "../record.ts";
@@ -7,7 +8,6 @@ import { type Attempted, attempt, NoAnswer, type Try } from "../resilience/attem
 import { degradedAnswer } from "../resilience/degrade.ts";
 import { watched } from "../resilience/watched.ts";
 import { findRoute, refOf } from "../routing/find.ts";
-import type { Route } from "../routing/route.ts";
 import type { Collector } from "./collect.ts";
 import { orAbort } from "./deadlines.ts";
 import { beginStream } from "./hold.ts";
@@ -15,7 +15,7 @@ import { Holding } from "./holding.ts";
 import { replay } from "./replay.ts";
 import type { ChatRequest } from "./request.ts";
 import type { AnswerName } from "./shapes.ts";
-import { along, callOf, keyAt, nameAt, setOut, type Trip } from "./trip.ts";
+import { along, callOf, nameAt, setOut, type Trip } from "./trip.ts";
 
 export interface ServedWhole {
   readonly name: AnswerName;
@@ -42,23 +42,25 @@ interface Kept {
 interface Fare {
   readonly trip: Trip;
   readonly holding: Holding;
+  readonly visit: Visit;
 }
 
 /** Answers in one go. Throws `ApiError` for every failure. */
 export async function serveWhole(c: GatewayContext, request: ChatRequest): Promise<ServedWhole> {
   const start = await depart(await setOut(c, request));
   if (!("holding" in start)) return { ...start, usage: bookFree(c, start) };
-  const { trip, holding } = start;
+  const { trip, holding, visit } = start;
   try {
     const { value, route } = await ask(trip, holding, false, (call) => complete(trip, call));
     // Before it is looked over: its tokens are spent, whatever becomes of it.
     const usage = holding.settle(value);
     const answer = guardAnswer(c, value);
-    keep(trip, route, { ...answer, usage });
+    visit.keep({ ...answer, usage }, route);
     return { name: nameAt(trip, route), answer, usage };
   } catch (error) {
     holding.abandon();
-    const kept = await degrade(trip, error);
+    visit.end(trip.abort.signal.aborted);
+    const kept = await degrade(start, error);
     return { ...kept, usage: bookFree(c, kept) };
   }
 }
@@ -68,50 +70,51 @@ export async function serveStream(c: GatewayContext, request: ChatRequest): Prom
   const asked = await setOut(c, request);
   const start = await depart(asked);
   if (!("holding" in start)) return replayed(asked, start);
-  const { trip, holding } = start;
+  const { trip, holding, visit } = start;
   try {
     const { value, route, health } = await ask(trip, holding, true, (call) => stream(trip, call));
     const settle = (streamed: Collector, whole: boolean) => {
       const answer = streamed.answer();
       const usage = holding.settle(answer);
-      if (whole) keep(trip, route, { ...answer, usage });
+      if (whole) visit.keep({ ...answer, usage }, route);
+      visit.end(trip.abort.signal.aborted);
       return usage;
     };
     return { name: nameAt(trip, route), pieces: guardPieces(c, watched(value, health)), abort: trip.abort, settle };
   } catch (error) {
     holding.abandon();
-    return replayed(trip, await degrade(trip, error));
+    visit.end(trip.abort.signal.aborted);
+    return replayed(trip, await degrade(start, error));
   }
 }
 
 /** All that comes before a backend is asked: an answer from the cache, or the request with what it holds of its budgets. */
 async function depart(trip: Trip): Promise<Kept | Fare> {
-  const kept = await fromCache(trip);
-  if (kept !== null) return kept;
-  const holding = await Holding.open(trip);
-  if (holding.insteadOf === null) return { trip, holding };
-  holding.release();
-  return departAnew(trip, holding.insteadOf);
+  const start = await board(trip);
+  if (!("holding" in start) || start.holding.insteadOf === null) return start;
+  start.holding.release();
+  start.visit.end(false);
+  return departAnew(trip, start.holding.insteadOf);
 }
 
 /** Over its budget: once more, to a cheaper model. */
 async function departAnew(before: Trip, wanted: string): Promise<Kept | Fare> {
   const { c, user } = before;
   const route = await findRoute(c, wanted, user);
-  const trip = await along(before, route);
   c.var.record.fallback = { model: refOf(route), reason: "budget" };
-  return (await fromCache(trip)) ?? { trip, holding: await Holding.open(trip) };
+  return board(along(before, route));
 }
 
-async function fromCache(trip: Trip): Promise<Kept | null> {
-  const { c, key, chain } = trip;
-  const { gateway, record } = c.var;
-  record.cache = key === null ? "bypass" : "miss";
-  if (key === null) return null;
-  const kept = await timed(record, "cache", () => gateway.cache.find(c.env.CACHE, key));
-  if (kept === null) return null;
-  record.cache = "hit";
-  return { name: nameAt(trip, chain.first), answer: kept };
+async function board(trip: Trip): Promise<Kept | Fare> {
+  const { c, request, chain, abort } = trip;
+  const visit = await timed(c.var.record, "cache", () => visitCache(c, request, chain.first, abort.signal));
+  if (visit.answer !== null) return { name: nameAt(trip, chain.first), answer: visit.answer };
+  try {
+    return { trip, visit, holding: await Holding.open(trip) };
+  } catch (error) {
+    visit.end(abort.signal.aborted);
+    throw error;
+  }
 }
 
 /** Notes an answer that costs nothing. */
@@ -156,20 +159,11 @@ function stream(trip: Trip, call: Try): Promise<AsyncGenerator<Piece, void, unde
   return beginStream(() => backend.stream(callOf(trip, call)), { firstMs, idleMs }, call.abort);
 }
 
-/** Offers a whole answer to the cache, under the version that gave it. */
-function keep(trip: Trip, route: Route, answer: Answer): void {
-  const { c, chain, key } = trip;
-  if (key === null) return;
-  const { cache } = c.var.gateway;
-  const put = async () => cache.keep(c.env.CACHE, route === chain.first ? key : await keyAt(trip, route), answer);
-  c.executionCtx.waitUntil(put());
-}
-
 /** What the stage gives in place of an answer that no backend had. Throws the failure when that is nothing. */
-async function degrade(trip: Trip, error: unknown): Promise<Kept> {
+async function degrade({ trip, visit }: Fare, error: unknown): Promise<Kept> {
   if (!(error instanceof NoAnswer)) throw error;
-  const { c, chain, key, request } = trip;
-  const instead = await degradedAnswer(c, key, wantsJson(request));
+  const { c, chain, request } = trip;
+  const instead = await degradedAnswer(c, visit.key, wantsJson(request));
   if (instead === null) throw error;
   const { how, answer } = instead;
   c.var.record.degraded = how;

@@ -1,6 +1,5 @@
 import { assertModelAllowed } from "../access/allowed.ts";
 import type { Call, Message } from "../backends/backend.ts";
-import { cacheKey } from "../cache/key.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { guardPrompt } from "../guard/prompt.ts";
 import { timed } from "../record.ts";
@@ -15,14 +14,12 @@ import { effective } from "./parameters.ts";
 import type { ChatRequest } from "./request.ts";
 import type { AnswerName } from "./shapes.ts";
 
-/** A request on its way: where it goes, under which key its answer is kept, how it is stopped. */
+/** A request on its way: where it goes, and how it is stopped. */
 export interface Trip {
   readonly c: GatewayContext;
   readonly request: ChatRequest;
   readonly user: string;
   readonly chain: Chain;
-  /** Null when the answer is neither sought nor kept in the cache. */
-  readonly key: string | null;
   /** Aborts when the client leaves. */
   readonly abort: AbortController;
 }
@@ -46,22 +43,13 @@ export async function setOut(c: GatewayContext, asked: ChatRequest): Promise<Tri
 }
 
 /** The same request on the way to another version. Throws the 400 of a prompt that its window can't hold. */
-export async function along(trip: Omit<Trip, "chain" | "key">, route: Route): Promise<Trip> {
+export function along(trip: Omit<Trip, "chain">, route: Route): Trip {
   const { c, request, user, abort } = trip;
   const fits = (found: Route) => {
     checkWindow(found.spec, messagesTo(request, found), maxTokensAt(request, found));
   };
   fits(route);
-  const chain = chainOf(c, route, user, fits);
-  const admitted = c.var.gateway.cache.admits(request, c.req.raw.headers);
-  return { c, request, user, chain, key: admitted ? await keyAt({ c, request }, route) : null, abort };
-}
-
-/** Under which key a version's answer to this request is kept. */
-export function keyAt({ c, request }: Pick<Trip, "c" | "request">, route: Route): Promise<string> {
-  const { gateway, record } = c.var;
-  const { model, version } = route;
-  return cacheKey({ tenant: record.tenant, release: gateway.config.release, model, version, body: request.identity });
+  return { c, request, user, chain: chainOf(c, route, user, fits), abort };
 }
 
 export function callOf({ c, request, user }: Trip, { route, abort, rejectIfBusy }: Try): Call {

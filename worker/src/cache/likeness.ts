@@ -1,0 +1,37 @@
+import type { Message } from "../backends/backend.ts";
+import type { ChatRequest } from "../chat/request.ts";
+
+/** A vector says little about a text that is longer. */
+const LONGEST = 4_000;
+
+/** What a request asks, apart from the words in which it asks. */
+export interface Question {
+  /** The last message of the user: what is compared by its meaning. */
+  readonly text: string;
+  /** Everything else of the body: what must be the same. */
+  readonly rest: Record<string, unknown>;
+}
+
+/** Null for a request whose answer isn't a matter of one text: a tool's result, pictures, a very long prompt. */
+export function questionOf(request: ChatRequest): Question | null {
+  const last = request.messages.at(-1);
+  const text = last?.role === "user" ? textAlone(last) : null;
+  if (text === null || text.trim() === "" || text.length > LONGEST) return null;
+  const earlier = request.messages.slice(0, -1);
+  const { content: _, ...fields } = last as Message;
+  return { text, rest: { ...request.identity, messages: [...earlier, fields], ...telling(text) } };
+}
+
+function textAlone({ content }: Message): string | null {
+  if (typeof content === "string" || content === null) return content;
+  if (content.some((part) => part.type !== "text")) return null;
+  return content.map((part) => part.text ?? "").join("\n");
+}
+
+const NUMBERS = /\p{N}+(?:[.,:/-]\p{N}+)*/gu;
+const NEGATIONS = /\b(?:not?|never|none|without|cannot|nor)\b|n['’]t\b|[不没沒無无未非勿别別]/giu;
+
+/** What turns a meaning round and hardly moves a vector: the numbers in a text, and how often it denies. */
+function telling(text: string): { numbers: readonly string[]; negations: number } {
+  return { numbers: text.match(NUMBERS) ?? [], negations: text.match(NEGATIONS)?.length ?? 0 };
+}
