@@ -46,15 +46,26 @@ export const Resilience = v.object({
   default_answer: v.optional(v.nullable(text), null),
 });
 
+const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+function isPrivateAddress(address: string): boolean {
+  if (!URL.canParse(address)) return false;
+  const { protocol, hostname, username, password } = new URL(address);
+  const safe = protocol === "https:" || (protocol === "http:" && LOOPBACK.has(hostname));
+  return safe && username === "" && password === "";
+}
+
 const Issuer = v.object({
   issuer: text,
-  jwks_uri: text,
+  /** Whoever answers there decides who may come in, so nobody on the way may. */
+  jwks_uri: v.pipe(text, v.check(isPrivateAddress, "must be an https URL; http only on loopback")),
   audience: v.pipe(v.array(text), v.minLength(1)),
   algorithms: v.optional(
     v.array(v.picklist(["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"])),
     ["RS256", "ES256"],
   ),
-  leeway: v.optional(count, 60),
+  /** Seconds. */
+  leeway: v.optional(v.pipe(count, v.maxValue(300)), 60),
   /** Claims that name the caller and its team, and list the models that it may use. */
   subject_claim: v.optional(text, "sub"),
   team_claim: v.optional(v.nullable(text), null),

@@ -108,4 +108,22 @@ describe("parseConfig", () => {
     changed.other = { ...changed.chat };
     expect(fault({ models: changed })).toThrow("config.json: models: more than one default: chat, other");
   });
+
+  it.each([
+    ...["http://id.test/keys", "http://localhost.evil.test/keys", "http://localhost:x@evil.test/keys", "id.test/keys"],
+    ...["https://user:pass@id.test/keys", "ftp://127.0.0.1/keys", ""],
+  ])("takes no issuer's keys from %j", (jwks_uri) => {
+    const issuers = [{ issuer: "https://id.test", audience: ["a"], jwks_uri }];
+    const text = JSON.stringify(stageConfig({ auth: { required: true, issuers } }));
+    expect(() => parseConfig(text)).toThrow(/auth\.issuers\.0\.jwks_uri/);
+  });
+
+  it.each(["https://id.test/keys", "http://127.0.0.1:9/keys", "http://localhost/keys", "http://[::1]:9/keys"])(
+    "takes an issuer's keys from %s",
+    (jwks_uri) => {
+      const issuers = [{ issuer: "https://id.test", audience: ["a"], jwks_uri }];
+      const { auth } = parseConfig(JSON.stringify(stageConfig({ auth: { required: true, issuers } })));
+      expect(auth.issuers[0]).toMatchObject({ jwks_uri, algorithms: ["RS256", "ES256"], leeway: 60 });
+    },
+  );
 });
