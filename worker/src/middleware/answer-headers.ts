@@ -9,9 +9,13 @@ export function answerHeaders(): GatewayMiddleware {
     const { headers } = c.res;
     headers.set("x-sluiceway-release", gateway.config.release);
     if (record.model !== null) {
-      headers.set("x-sluiceway-model", `${record.model}@${record.version}`);
+      headers.set("x-sluiceway-model", record.fallback?.model ?? `${record.model}@${record.version}`);
       headers.set("x-sluiceway-variant", record.variant ?? "");
     }
+    if (record.fallback !== null) {
+      headers.set("x-sluiceway-fallback", `${record.fallback.model}; reason=${record.fallback.reason}`);
+    }
+    if (record.degraded !== null) headers.set("x-sluiceway-degraded", record.degraded);
     if (record.cache !== null) headers.set("x-sluiceway-cache", record.cache);
     const total = gateway.ambient.now() - record.startedAt;
     const steps = Object.entries({ ...record.timings, total }).map(([step, ms]) => `${step};dur=${ms.toFixed(1)}`);
