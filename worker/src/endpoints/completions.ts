@@ -32,12 +32,12 @@ async function serveEach(c: GatewayContext, requests: readonly ChatRequest[]): P
   let cost = 0;
   try {
     for (const request of requests) {
+      cost += record.costUsd ?? 0;
       record.costUsd = null;
       served.push(await serveWhole(c, request));
-      cost += record.costUsd ?? 0;
     }
   } finally {
-    record.costUsd = cost;
+    record.costUsd = cost + (record.costUsd ?? 0);
     if (served.length > 0) record.usage = served.map(({ usage }) => usage).reduce(sum);
   }
   return served;
