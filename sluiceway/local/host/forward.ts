@@ -34,6 +34,11 @@ export function forward(request: IncomingMessage, response: ServerResponse, how:
   return new Promise((resolve) => new Exchange(request, response, how, resolve).start());
 }
 
+/** Whether a flat list of headers says how long the body is. */
+function hasLength(headers: readonly string[]): boolean {
+  return headers.some((name, at) => at % 2 === 0 && name.toLowerCase() === "content-length");
+}
+
 class Exchange {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
@@ -86,11 +91,18 @@ class Exchange {
     if (this.#over) return;
     const { url, agent } = this.#how.upstream();
     const method = this.#request.method ?? "GET";
-    const headers = [...passedOn(this.#request, this.#how.drop), ...this.#how.headers];
+    const drop = this.#bodyless() ? [...this.#how.drop, "content-length"] : this.#how.drop;
+    const headers = [...passedOn(this.#request, drop), ...this.#how.headers];
+    if (this.#bodyless() && method === "POST") headers.push("content-length", "0");
+    // Node frames a body by itself only for methods that usually have one. Without a frame the runtime would take the
+    // body for the next request on the connection.
+    if (!this.#bodyless() && !hasLength(headers)) headers.push("transfer-encoding", "chunked");
     const up = open({
       host: url.hostname,
       port: url.port,
-      agent,
+      // A Worker may answer before it reads the body; what the runtime then does with the rest has been seen to spoil
+      // the next request on that connection. So none follows one with a body.
+      agent: this.#bodyless() ? agent : false,
       method,
       path: this.#how.path,
       headers,
@@ -105,15 +117,19 @@ class Exchange {
   #whenConnected(up: ClientRequest, socket: Socket): void {
     const begin = (): void => {
       if (up !== this.#up || this.#over) return;
-      if (this.#bodyless()) up.end();
-      else this.#sendBody(up);
+      if (this.#bodyless()) {
+        this.#request.resume();
+        up.end();
+      } else this.#sendBody(up);
     };
     if (socket.connecting) socket.once("connect", begin);
     else begin();
   }
 
+  /** A body of a GET or HEAD, which the runtime's own requests can't have, is read and thrown away. */
   #bodyless(): boolean {
-    const { headers } = this.#request;
+    const { headers, method } = this.#request;
+    if (method === "GET" || method === "HEAD") return true;
     return headers["transfer-encoding"] === undefined && (headers["content-length"] ?? "0") === "0";
   }
 
@@ -140,6 +156,8 @@ class Exchange {
     answer.on("end", () => {
       this.#request.unpipe();
       this.#request.resume();
+      // What is left of the body stays unsent, so nothing else can go over that connection.
+      if (this.#up?.writableFinished === false) this.#up.destroy();
     });
     answer.on("error", () => this.#response.destroy());
     answer.on("aborted", () => this.#response.destroy());

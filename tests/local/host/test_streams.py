@@ -279,3 +279,27 @@ export default { fetch() {
             list(pieces)
     assert host.get().text == "new"
     assert host.events("requests are cut by a reload")
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE", "OPTIONS", "POST"])
+@pytest.mark.parametrize("head", ["transfer-encoding: chunked", "content-length: 62\r\nconnection: content-length"])
+def test_a_body_is_never_taken_for_the_next_request(host: Host, upstream: Upstream, method: str, head: str) -> None:
+    proxy(host, upstream)
+    inner = b"POST /digest HTTP/1.1\r\nhost: evil\r\ncontent-length: 1000000\r\n\r\n"
+    body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(inner), inner) if "chunked" in head else inner[:62]
+    port = host.client.base_url.port or 0
+    for path in ("/early", "/length"):
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as client:
+            client.sendall(f"{method} {path} HTTP/1.1\r\nhost: localhost\r\n{head}\r\n\r\n".encode() + body)
+            assert client.recv(65_536).startswith((b"HTTP/1.1 200", b"HTTP/1.1 413")), path
+    # Over the connections that those left behind.
+    for _ in range(4):
+        assert host.client.post("/length", content=b"12345").text == "5"
+
+
+def test_a_body_that_the_worker_never_reads_spoils_no_later_request(host: Host, upstream: Upstream) -> None:
+    proxy(host, upstream)
+    for count in range(300):
+        early = host.client.post("/early", content=iter([b"{}"] * (count % 3)))
+        assert (early.status_code, early.text) == (413, "too large"), count
+        assert host.client.post("/length", content=b"12345").text == "5", count
