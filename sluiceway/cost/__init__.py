@@ -1,0 +1,1 @@
+"""What models cost: prices, and the arithmetic that the Worker's ledgers do too."""
