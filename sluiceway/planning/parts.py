@@ -130,6 +130,7 @@ class ModelPlan:
     default: bool
     versions: tuple[ModelVersion, ...]
     split: Split
+    fallback: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

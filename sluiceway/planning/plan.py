@@ -8,7 +8,7 @@ from sluiceway.catalog import Catalog
 from sluiceway.domain.model import parse_ref
 from sluiceway.domain.split import Split
 from sluiceway.errors import UserError
-from sluiceway.planning import edge, names, storage
+from sluiceway.planning import backends, edge, names, storage
 from sluiceway.planning.bindings import EXPORTS, NAMES, bindings
 from sluiceway.planning.parts import (
     Cache,
@@ -39,6 +39,8 @@ def plan(settings: Settings, catalog: Catalog) -> StagePlan:
     bucket = storage.bucket(settings)
     limits = _limits(settings)
     secrets = _secrets(settings)
+    gateway = _gateway(settings)
+    backends.check(settings, models, secrets, gateway)
     return StagePlan(
         stage=settings.stage,
         account_id=settings.account_id,
@@ -51,7 +53,7 @@ def plan(settings: Settings, catalog: Catalog) -> StagePlan:
         kv=KvPlan(names.kv_title(settings.stage)),
         kv_entries=storage.kv_entries(settings, worker_name),
         bucket=bucket,
-        gateway=_gateway(settings),
+        gateway=gateway,
         queue=storage.queue(settings),
         rate_limit_rules=edge.rate_limit_rules(settings),
         routes=settings.routes,
@@ -85,7 +87,7 @@ def _models(settings: Settings, catalog: Catalog) -> tuple[ModelPlan, ...]:
         for at, weight in enumerate(settings.models[name].split):
             version = catalog.version(parse_ref(weight.version), f"{root}.{name}.split[{at}].version")
             weights.append((version.number, weight.weight))
-        plans.append(ModelPlan(name, model.task, model.default, model.versions, Split(tuple(weights))))
+        plans.append(ModelPlan(name, model.task, model.default, model.versions, Split(tuple(weights)), model.fallback))
     return tuple(plans)
 
 

@@ -111,14 +111,20 @@ class StagePlan:
         }
         if model.default:
             document["default"] = True
+        if model.fallback:
+            document["fallback"] = list(model.fallback)
         return document
 
     def _version(self, version: ModelVersion) -> Json:
         document: dict[str, Json] = {"backend": version.backend}
-        if version.id is not None:
-            document["id"] = version.id
-        if version.prompt is not None:
-            document["prompt"] = version.prompt
+        for name in ("id", "base_url", "secret", "provider", "context_window", "prompt"):
+            if (stated := getattr(version, name)) is not None:
+                document[name] = stated
+        if version.price is not None:
+            price = version.price
+            document["price"] = {"input": price.input, "cached": price.cached, "output": price.output}
+        if version.vision:
+            document["vision"] = True
         if version.parameters:
             document["parameters"] = dict(version.parameters)
         files: list[Json] = [
