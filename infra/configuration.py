@@ -19,7 +19,7 @@ from sluiceway.settings import Settings
 from sluiceway.workspace import Workspace
 
 _NAMESPACE = "sluiceway"
-_LOCAL_FILES = {"API_KEY": "api-key"}
+_LOCAL_FILES = {"API_KEY": "api-key", "ADMIN_KEY": "admin-key"}
 
 
 def read_settings(stage: str) -> Settings:

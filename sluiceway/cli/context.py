@@ -6,6 +6,7 @@ import os
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from sluiceway import catalog, settings
 from sluiceway.domain.stage import LOCAL
@@ -74,7 +75,7 @@ def _not_a_port(path: str, got: object) -> UserError:
 def start_local(
     workspace: Workspace, progress: Progress, *, front_port: int, api_port: int, ai_url: str | None = None
 ) -> Runtime:
-    """The running local stage, started if need be, with a gateway key of its own."""
+    """The running local stage, started if need be, with keys of its own: the callers' and the admin's."""
     runtime = lifecycle.start(
         workspace.local,
         front_port=front_port,
@@ -83,14 +84,14 @@ def start_local(
         progress=progress,
         ai_url=ai_url,
     )
-    _ensure_api_key(workspace)
+    _ensure_key(workspace.local / "api-key")
+    _ensure_key(workspace.local / "admin-key")
     return runtime
 
 
-def _ensure_api_key(workspace: Workspace) -> None:
-    """The key that callers of the local stage's Worker present: random, made once, readable by its owner only."""
-    key = workspace.local / "api-key"
-    made = key.with_name(f".api-key.{os.getpid()}")
+def _ensure_key(key: Path) -> None:
+    """A key that the local stage's Worker asks for: random, made once, readable by its owner only."""
+    made = key.with_name(f".{key.name}.{os.getpid()}")
     write_private(made, f"slw-{secrets.token_urlsafe(24)}\n")
     try:
         if key.exists() and not key.read_bytes().strip():  # somebody was killed between making and writing it

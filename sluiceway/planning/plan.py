@@ -24,7 +24,7 @@ from sluiceway.planning.parts import (
 from sluiceway.planning.pick import pick
 from sluiceway.planning.policies import auth, policies, semantic
 from sluiceway.planning.stage_plan import StagePlan
-from sluiceway.settings.checks import GATEWAY_KEY
+from sluiceway.settings.checks import STAGE_SECRETS
 from sluiceway.settings.model import Settings
 
 COMPATIBILITY_DATE: Final = "2026-07-01"
@@ -100,7 +100,7 @@ def _secrets(settings: Settings) -> tuple[str, ...]:
                 got=name,
                 hint=f"give the secret another name; taken are {', '.join(sorted(NAMES))}",
             )
-    return settings.secrets or (GATEWAY_KEY,)
+    return settings.secrets or STAGE_SECRETS
 
 
 def _limits(settings: Settings) -> Limits:

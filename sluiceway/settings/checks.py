@@ -12,6 +12,8 @@ from sluiceway.errors import UserError
 from sluiceway.settings.model import Settings
 
 GATEWAY_KEY: Final = "API_KEY"
+STAGE_SECRETS: Final = (GATEWAY_KEY, "ADMIN_KEY")
+"""The secrets of a stage that lists none. One that lists them without ADMIN_KEY has no admin endpoints."""
 Where = Callable[[str], str]
 
 

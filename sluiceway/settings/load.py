@@ -128,7 +128,7 @@ def _secret_keys(stated: Mapping[str, Any], source: str) -> set[str]:
     """Where the values of secrets stand: their names in small letters, none of which may be a setting's."""
     names = _from_text("secrets", stated.get("secrets"))
     stated_names = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
-    keys = {name.lower(): name for name in stated_names or [checks.GATEWAY_KEY]}
+    keys = {name.lower(): name for name in stated_names or checks.STAGE_SECRETS}
     for key in keys:
         if key in _KEYS:
             raise UserError(

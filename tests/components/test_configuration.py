@@ -30,8 +30,8 @@ def run_with(
     return run_program(configured, stack)
 
 
-def exporting(workspace: Workspace, stage: str) -> Callable[[], None]:
-    return lambda: pulumi.export("key", secret_value(workspace, stage, "API_KEY"))
+def exporting(workspace: Workspace, stage: str, name: str = "API_KEY") -> Callable[[], None]:
+    return lambda: pulumi.export("key", secret_value(workspace, stage, name))
 
 
 def test_pu_07_a_secret_of_the_stack_stays_one(tmp_path: Path) -> None:
@@ -44,13 +44,17 @@ def test_pu_07_a_secret_of_the_environment_becomes_one(tmp_path: Path, monkeypat
     assert run_with(exporting(Workspace(tmp_path), "dev"), {}).outputs["key"] == Secret("from-env")
 
 
-def test_pu_07_the_local_stages_key_is_read_from_its_file_and_becomes_a_secret(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "file"), [("API_KEY", "api-key"), ("ADMIN_KEY", "admin-key")])
+def test_pu_07_the_local_stages_key_is_read_from_its_file_and_becomes_a_secret(
+    tmp_path: Path, name: str, file: str
+) -> None:
     workspace = Workspace(tmp_path)
     workspace.local.mkdir(parents=True)
-    (workspace.local / "api-key").write_text("slw-file\n", encoding="utf-8")
-    assert run_with(exporting(workspace, "local"), {}, stack="local").outputs["key"] == Secret("slw-file")
-    with pytest.raises(UserError):
-        run_with(exporting(workspace, "dev"), {})
+    (workspace.local / file).write_text("slw-file\n", encoding="utf-8")
+    assert run_with(exporting(workspace, "local", name), {}, stack="local").outputs["key"] == Secret("slw-file")
+    with pytest.raises(UserError, match=f"{name} has no value") as caught:
+        run_with(exporting(workspace, "dev", name), {})
+    assert caught.value.hint and f"sluiceway secrets set dev {name}" in caught.value.hint
 
 
 def test_a_missing_secret_says_how_to_set_it(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_every_stage_declares_a_worker_its_version_and_its_deployment(stages: St
 def test_tf_01_bindings_are_sent_in_the_order_of_their_names(stages: Stages) -> None:
     names = [binding["name"] for binding in bindings_of(run_stage(stages, stages.plan("local")))]
     assert names == sorted(str(name) for name in names)
-    assert {"AI", "API_KEY", "CACHE", "MODELS", "RATE_LIMIT", "ROLLOUTS", "METRICS", "VERSION"} <= set(names)
+    assert {"ADMIN_KEY", "AI", "API_KEY", "CACHE", "MODELS", "RATE_LIMIT", "ROLLOUTS", "METRICS", "VERSION"} <= set(names)
 
 
 def test_bindings_name_the_resources_that_were_made(stages: Stages) -> None:
@@ -56,8 +56,8 @@ def test_the_modules_sent_are_the_rendered_files(stages: Stages) -> None:
 
 def test_pu_07_a_secret_is_in_no_input_output_or_file_unmarked(stages: Stages, tmp_path: Path) -> None:
     run = run_stage(stages, stages.plan("local"), out_dir=tmp_path)
-    (key,) = [binding for binding in bindings_of(run) if binding["type"] == "secret_text"]
-    assert key == {"name": "API_KEY", "type": "secret_text", "text": CANARY}
+    keys = [binding for binding in bindings_of(run) if binding["type"] == "secret_text"]
+    assert keys == [{"name": name, "type": "secret_text", "text": CANARY} for name in ("ADMIN_KEY", "API_KEY")]
     rest = [resource for resource in run.resources if resource.type.rsplit(":", 1)[-1] != "WorkerVersion"]
     encoded = base64.b64encode(CANARY.encode()).decode()
     for told in (repr(rest), repr(run.outputs), (tmp_path / "wrangler.toml").read_text(encoding="utf-8")):

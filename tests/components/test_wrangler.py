@@ -133,4 +133,4 @@ def test_wr_02_a_binding_without_its_id_is_refused(stages: Stages) -> None:
 
 def test_secrets_are_named_and_their_values_are_not_asked_for(stages: Stages) -> None:
     plan = stages.plan("local")
-    assert wrangler_document(plan, resolved(plan))["secrets"] == {"required": ["API_KEY"]}
+    assert wrangler_document(plan, resolved(plan))["secrets"] == {"required": ["API_KEY", "ADMIN_KEY"]}

@@ -79,7 +79,7 @@ def test_what_a_stage_leaves_unsaid_is_decided_here() -> None:
     )
     assert (found.auth.required, found.log.prompts, found.cors.origins) == (True, False, ())
     assert (found.limits.requests, found.limits.period, found.cache.ttl) == (600, 60, 300)
-    assert found.secrets == ("API_KEY",)
+    assert found.secrets == ("API_KEY", "ADMIN_KEY")
 
 
 def test_the_projects_defaults_decide_nothing_that_planning_decides_otherwise() -> None:
@@ -117,6 +117,7 @@ def test_bindings_are_complete_sorted_and_refer_to_what_does_not_exist_yet() -> 
     found = {binding.name: (binding.type, dict(binding.fields)) for binding in planned().bindings}
     assert list(found) == sorted(found)
     assert found == {
+        "ADMIN_KEY": ("secret_text", {"text": Ref("secret", "ADMIN_KEY")}),
         "AI": ("ai", {}),
         "API_KEY": ("secret_text", {"text": Ref("secret", "API_KEY")}),
         "CACHE": ("kv_namespace", {"namespace_id": Ref("kv", "id")}),

@@ -63,7 +63,7 @@ def test_a_stack_replaces_a_default_as_a_whole_and_keeps_the_others(stack: Stack
     loaded = settings.load(stack("sluiceway:models: {chat: {split: [{version: chat@2, weight: 100}]}}"), "dev")
     assert list(loaded.models) == ["chat"]
     assert loaded.workers_dev is True
-    assert loaded.secrets == ("API_KEY",)
+    assert loaded.secrets == ("API_KEY", "ADMIN_KEY")
 
 
 def test_settings_are_frozen_all_the_way_down(stack: Stack) -> None:
