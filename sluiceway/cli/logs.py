@@ -1,0 +1,110 @@
+"""``sluiceway logs STAGE``: a stage's requests and failures, one a line."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from sluiceway.cli.context import check_stage, find_workspace
+from sluiceway.cli.observing import observed
+from sluiceway.cli.output import JsonFlag, StageArgument, nap, print_json, print_text
+from sluiceway.domain.stage import LOCAL
+from sluiceway.observe.events import Event, Failure, Request
+
+
+def register(app: typer.Typer) -> None:
+    app.command("logs")(logs)
+
+
+def logs(
+    stage: StageArgument,
+    lines: Annotated[int, typer.Option("-n", "--lines", min=0, help="How many of the last ones.")] = 100,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on as requests come.")] = False,
+    errors: Annotated[bool, typer.Option("--errors", help="Only what failed or was refused.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Print STAGE's requests: who answered, how fast, at what cost. With -f, --json prints one object a line."""
+    checked = check_stage(find_workspace(), stage)
+    last: deque[Event] = deque(maxlen=lines)
+    live = stage != LOCAL
+
+    def show(event: Event) -> None:
+        print_text(json.dumps(as_object(event), ensure_ascii=False) if as_json else as_text(event))
+
+    def rest(seconds: float) -> None:
+        # Nothing is new for the first time: all that was in the log has been read.
+        nonlocal live
+        if not live:
+            for event in last:
+                show(event)
+            live = True
+        nap(seconds)
+
+    for event in observed(checked, follow=follow, rest=rest):
+        if errors and not is_error(event):
+            continue
+        if live:
+            show(event)
+        else:
+            last.append(event)
+    if as_json and not follow:
+        print_json([as_object(event) for event in last])
+        return
+    for event in last if not live else ():
+        show(event)
+
+
+def is_error(event: Event) -> bool:
+    """A failure, or a request that failed or was refused; not one whose client left."""
+    return isinstance(event, Failure) or event.failed or event.refused
+
+
+def as_object(event: Event) -> dict[str, object]:
+    """The log line as the gateway wrote it, with its time as ``at``."""
+    at = datetime.fromtimestamp(event.at, UTC).isoformat(timespec="milliseconds")
+    if isinstance(event, Request):
+        return {"at": at, **event.line}
+    return {"at": at, "event": "failure", "what": event.what, "id": event.request_id, "places": list(event.places)}
+
+
+def as_text(event: Event) -> str:
+    """One line a request; a failure has its places below it. Nothing in it moves the cursor."""
+    at = datetime.fromtimestamp(event.at).strftime("%H:%M:%S.%f")[:-3]
+    if isinstance(event, Failure):
+        first = " ".join(word for word in (at, "!!!", event.what, event.request_id) if word)
+        return "\n".join(_plain(line) for line in (first, *(f"      {place}" for place in event.places)))
+    return _plain(" ".join(word for word in (at, *_words(event)) if word))
+
+
+def _words(request: Request) -> list[str]:
+    line = request.line
+    who = f"{request.model:<12} {request.variant or '':<9}" if request.model else f"{line.get('method')} {request.path}"
+    first = "" if request.ttft_ms is None else f"(first {request.ttft_ms:.0f})"
+    words = [str(request.status), who, f"{request.total_ms:>6.0f} ms", first]
+    if request.tokens:
+        words.append(f"{line.get('prompt_tokens')}+{line.get('completion_tokens')} tokens")
+    if request.cost_usd:
+        words.append(money(request.cost_usd))
+    named = {"cache": request.cache, "fallback": request.fallback, "because": line.get("fallback_reason")}
+    named |= {"degraded": line.get("degraded"), "retries": request.retries or None, "error": request.error}
+    named |= {"refusal": line.get("refusal"), "guard": ",".join(map(str, _listed(line.get("guard")))) or None}
+    words += [f"{name}={value}" for name, value in named.items() if value]
+    return [*words, f"key={line.get('key_id')}", str(line.get("id"))]
+
+
+def money(usd: float) -> str:
+    """``$0.000012``, ``$1.50``: small sums with the digits that tell them apart."""
+    return f"${usd:.6f}" if usd < 0.01 else f"${usd:.4f}" if usd < 1 else f"${usd:.2f}"
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _plain(text: str) -> str:
+    """Callers choose paths and ids: what is not printable would be a terminal's command."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
