@@ -42,6 +42,9 @@ interface Refusal {
   readonly error: ApiError;
 }
 
+/** A day's quota that is used up comes back some time; asking a while later is soon enough. */
+const QUOTA_MS = 60_000;
+
 /** `retry-after` of a 429 whose backend named no time. */
 const DEFAULT_RETRY_AFTER = "10";
 
@@ -89,20 +92,34 @@ class Attempts<T> {
     if (!(await this.#awaitTurn(route, health, more)) || !(await this.#isPrepared(route))) return null;
     const { attempts } = this.#c.var.gateway.config.resilience;
     health.retries.earn();
+    let last: Failure | null = null;
+    let sick = false;
     for (let call = 1; ; call++) {
-      // Asked anew for each call: the circuit may have opened meanwhile, by this request's failures or by others'.
-      if (!health.breaker.admits()) return this.#refuse(route, "circuit_open", circuitOpen(route, health));
+      // Asked anew for each call: the circuit may have opened meanwhile, by this request's failure or by others'.
+      if (!health.breaker.admits()) break;
       const outcome = await this.#call({ route, abort: this.#abortOf(), rejectIfBusy: more }, health);
       if (!("failure" in outcome)) return outcome;
       const { failure } = outcome;
+      // Once a request: else one that no backend can answer would count as many.
+      health.failed(sick ? { ...failure, sick: false } : failure, this.#afterMs(failure));
+      sick ||= failure.sick;
+      last = failure;
       const wait = call < attempts ? this.#waitBefore(failure, health, call) : null;
-      if (wait === null) return this.#refuse(route, failure.reason, failure.error);
+      if (wait === null) break;
       await pause(wait, this.#steps.signal);
     }
+    if (last === null) return this.#refuse(route, "circuit_open", circuitOpen(route, health));
+    return this.#refuse(route, last.reason, last.error);
+  }
+
+  /** Milliseconds for which a backend at its limit wants to be left alone, if it said. */
+  #afterMs({ error, reason }: Failure): number | null {
+    if (reason !== "rate_limited" && reason !== "quota_exceeded") return null;
+    return retryAfterMs(error, this.#c.var.gateway.ambient.now()) ?? (reason === "quota_exceeded" ? QUOTA_MS : null);
   }
 
   async #call(call: Try, health: BackendHealth): Promise<Attempted<T> | { failure: Failure }> {
-    const { record, gateway } = this.#c.var;
+    const { record } = this.#c.var;
     const { signal, streamed } = this.#steps;
     record.retries = this.#calls++;
     try {
@@ -117,7 +134,6 @@ class Attempts<T> {
         health.breaker.ended();
         throw signal.aborted ? signal.reason : error;
       }
-      health.failed(failure, retryAfterMs(failure.error, gateway.ambient.now()));
       return { failure };
     }
   }
@@ -134,7 +150,7 @@ class Attempts<T> {
     if (!failure.retry) return null;
     const { config, ambient } = this.#c.var.gateway;
     const limited = failure.reason === "rate_limited";
-    const told = limited ? retryAfterMs(failure.error, ambient.now()) : null;
+    const told = this.#afterMs(failure);
     // Who comes back when the backend said so is no burden to it.
     if (told === null && !health.retries.spend()) return null;
     const spread = jitter(config.resilience, told === null ? retry : 1, ambient.random());
@@ -150,13 +166,7 @@ class Attempts<T> {
     if (wait !== null) await pause(wait, this.#steps.signal);
     // With no one to stand in, asking is better than refusing on hearsay.
     if (wait !== null || !more) return true;
-    const seconds = Math.ceil(limitedFor / 1000);
-    const headers = { "retry-after": String(seconds) };
-    this.#refuse(
-      route,
-      "rate_limited",
-      new ApiError(429, "upstream_rate_limited", `${refOf(route)} is at its rate limit for ${seconds} s.`, { headers }),
-    );
+    this.#refuse(route, health.limit?.reason ?? "rate_limited", atLimit(route, health));
     return false;
   }
 
@@ -204,6 +214,13 @@ class Attempts<T> {
       cause: first?.error,
     });
   }
+}
+
+function atLimit(route: Route, { limit, limitedForMs }: BackendHealth): ApiError {
+  const seconds = Math.ceil(limitedForMs / 1000);
+  const code = limit?.error.code ?? "upstream_rate_limited";
+  const headers = { "retry-after": String(seconds) };
+  return new ApiError(429, code, `${refOf(route)} is at its limit, and is asked again in ${seconds} s.`, { headers });
 }
 
 function circuitOpen(route: Route, { breaker, lastFailure }: BackendHealth): ApiError {

@@ -12,6 +12,7 @@ export class BackendHealth {
   readonly retries: RetryBudget;
   readonly #now: () => number;
   #limitedUntil = 0;
+  #limit: Failure | null = null;
   #lastFailure: string | null = null;
 
   constructor(settings: GatewayConfig["resilience"], now: () => number) {
@@ -23,6 +24,11 @@ export class BackendHealth {
   /** Milliseconds for which the backend asked to be left alone; 0 when it may be asked. */
   get limitedForMs(): number {
     return Math.max(0, this.#limitedUntil - this.#now());
+  }
+
+  /** What it said when it asked so. */
+  get limit(): Failure | null {
+    return this.#limit;
   }
 
   /** The last failure's message, until the backend answers. */
@@ -44,7 +50,9 @@ export class BackendHealth {
       return;
     }
     this.breaker.ended();
-    if (afterMs !== null) this.#limitedUntil = this.#now() + Math.min(afterMs, LONGEST_LIMIT_MS);
+    if (afterMs === null) return;
+    this.#limitedUntil = this.#now() + Math.min(afterMs, LONGEST_LIMIT_MS);
+    this.#limit = failure;
   }
 }
 

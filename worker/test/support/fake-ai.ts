@@ -33,6 +33,8 @@ export class FakeAi {
         reject(options.signal.reason);
       });
     });
+    // A reply that throws at once never comes to the race.
+    aborted.catch(() => {});
     return Promise.race([this.#reply(run), aborted]);
   }
 
