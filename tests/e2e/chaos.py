@@ -6,7 +6,6 @@ import http.client
 import json
 import random
 import threading
-import time
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -37,17 +36,17 @@ class Tally:
 
 @dataclass(frozen=True)
 class Client:
-    """One caller, which asks again as soon as it was answered, until ``until`` (monotonic seconds)."""
+    """One caller, which asks again as soon as it was answered, until ``enough`` is set."""
 
     url: str
     key: str
     number: int
-    until: float
+    enough: threading.Event
     tally: Tally
 
     def run(self) -> None:
         chance = random.Random(self.number)
-        while time.monotonic() < self.until:
+        while not self.enough.is_set():
             kind = chance.choice(("whole", "whole", "stream", "stream", "simple", "leave"))
             try:
                 self._ask(kind, chance)
