@@ -52,6 +52,33 @@ describe("exact cache", () => {
     expect(stage.ai.runs).toHaveLength(1);
   });
 
+  it("finds what another isolate kept, in KV, until its time is over", async () => {
+    const settings = { cache: { enabled: true, ttl: 90 } };
+    const body = fresh();
+    const first = (await (await new Stage(settings).chat(body)).json()) as Record<string, unknown>;
+    const other = new Stage(settings);
+    const found = await other.chat(body);
+    expect(found.headers.get("x-sluiceway-cache")).toBe("hit");
+    expect(await found.json()).toMatchObject({ choices: first.choices, usage: first.usage });
+    expect(other.ai.runs).toHaveLength(0);
+    const late = new Stage(settings);
+    late.ahead = 91_000;
+    expect((await late.chat(body)).headers.get("x-sluiceway-cache")).toBe("miss");
+  });
+
+  it("asks KV once for an answer that it gives again and again", async () => {
+    const body = fresh();
+    await new Stage().chat(body);
+    let looks = 0;
+    const get = (key: string) => {
+      looks += 1;
+      return CACHE.get(key);
+    };
+    const stage = new Stage({}, { CACHE: { get, put: async () => {} } as unknown as KVNamespace });
+    for (let at = 0; at < 3; at++) expect((await stage.chat(body)).headers.get("x-sluiceway-cache")).toBe("hit");
+    expect(looks).toBe(1);
+  });
+
   it.each([
     ["max_tokens", { max_tokens: 16 }, { max_tokens: 4000 }],
     ["tool_choice", { tool_choice: "none" }, { tool_choice: "auto" }],
@@ -138,7 +165,10 @@ describe("exact cache", () => {
     ["hangs", () => new Promise(() => {})],
     ["holds rubbish", async () => ({ format: 1, expires: Number.MAX_SAFE_INTEGER, answer: { choices: [] } })],
   ])("gw_06 is a miss, never an error, when KV %s", async (_, get) => {
-    const store = { get, put: () => Promise.reject(new Error("KV PUT failed: 429")) } as unknown as KVNamespace;
+    const store = {
+      get: async () => JSON.stringify(await get()),
+      put: () => Promise.reject(new Error("KV PUT failed: 429")),
+    } as unknown as KVNamespace;
     const stage = new Stage({}, { CACHE: store });
     const response = await stage.chat(fresh());
     expect([response.status, response.headers.get("x-sluiceway-cache")]).toEqual([200, "miss"]);

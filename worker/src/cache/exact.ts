@@ -48,6 +48,11 @@ export class ExactCache {
     return wish === "use" || this.#settings.sampled || request.parameters.temperature !== undefined;
   }
 
+  /** An answer that this isolate has at hand: no call. */
+  recent(key: string): Answer | null {
+    return this.#recent.get(key);
+  }
+
   /** `stale`: also an answer whose time is over. */
   async find(store: CacheStore, key: string, { stale = false } = {}): Promise<Answer | null> {
     const recent = this.#recent.get(key);

@@ -1,8 +1,10 @@
 import type { Answer } from "../backends/backend.ts";
 import { backendOf } from "../backends/choose.ts";
-import type { GatewayConfig, ModelVersion } from "../config.ts";
+import { reserve } from "../budget/reserve.ts";
+import { ConfigError, type GatewayConfig, type ModelVersion } from "../config.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { within } from "../patience.ts";
+import { estimateTokens } from "../tokens/estimate.ts";
 import type { CacheStore, ExactCache } from "./exact.ts";
 import { type CacheIdentity, keyOf } from "./key.ts";
 import type { Question } from "./likeness.ts";
@@ -67,14 +69,18 @@ export class SemanticCache {
     this.#now = now;
   }
 
-  /** Null on a stage that has it off, or whose config names no model that it has. */
+  /** Null on a stage that has it off. Throws `ConfigError` for a model that makes no vectors. */
   static of(config: GatewayConfig, exact: ExactCache, now: () => number): SemanticCache | null {
     const name = config.cache.semantic?.model;
-    const model = name === undefined ? undefined : config.models[name];
+    if (name === undefined) return null;
+    const model = Object.hasOwn(config.models, name) ? config.models[name] : undefined;
     // The stable version: vectors of two models can't be compared.
     const number = model?.split[0]?.[0];
     const version = number === undefined ? undefined : model?.versions[number];
-    return version === undefined ? null : new SemanticCache(config, exact, now, `${name}@${number}`, version);
+    if (version === undefined || model?.task !== "embed") {
+      throw new ConfigError("cache.semantic.model", `\`${name}\` is no model of task embed`);
+    }
+    return new SemanticCache(config, exact, now, `${name}@${number}`, version);
   }
 
   async find(c: GatewayContext, identity: CacheIdentity, question: Question): Promise<Found> {
@@ -98,15 +104,23 @@ export class SemanticCache {
     return { answer, place: { indexKey, vector } };
   }
 
+  /** Null when the caller's budget has nothing left for it. */
   async #vectorOf(c: GatewayContext, text: string): Promise<Packed | null> {
-    const { vectors } = await backendOf(this.#version, c.env).embed({
-      version: this.#version,
-      input: [text],
-      dimensions: null,
-      gateway: c.var.gateway.config.gateway,
-      signal: c.req.raw.signal,
-    });
-    return pack(vectors[0] ?? []);
+    const version = this.#version;
+    const tokens = estimateTokens(text);
+    const held = await reserve(c, { promptTokens: tokens, maxTokens: 0, spec: version });
+    try {
+      if (held.insteadOf !== null) return null;
+      const { gateway, record } = c.var;
+      const call = { version, input: [text], dimensions: null, gateway: gateway.config.gateway };
+      const { signal } = c.req.raw;
+      const { vectors, usage } = await backendOf(version, c.env).embed({ ...call, signal });
+      const estimate = { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens };
+      record.costUsd = (record.costUsd ?? 0) + held.settle(usage ?? estimate, version);
+      return pack(vectors[0] ?? []);
+    } finally {
+      held.release();
+    }
   }
 
   /** Lists an answer that is kept under `key`. */

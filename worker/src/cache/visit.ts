@@ -42,6 +42,12 @@ export async function visitCache(
   const turn = await gateway.flights.turn(key, gateway.config.cache.coalesce_ms, signal);
   if (turn === "alone") return new OpenVisit(c, request, route, key, null, null);
   if ("answer" in turn) return hit(c, key, turn.answer);
+  // Another one may have led and ended while KV was asked, or between two looks.
+  const late = gateway.cache.recent(key);
+  if (late !== null) {
+    turn.leader.share(late);
+    return hit(c, key, late);
+  }
   return compare(c, request, route, { identity, key, leader: turn.leader });
 }
 

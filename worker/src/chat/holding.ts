@@ -3,8 +3,8 @@ import { type Reservation, reserve } from "../budget/reserve.ts";
 import { ApiError } from "../errors.ts";
 import { timed } from "../record.ts";
 import type { Route } from "../routing/route.ts";
-import { estimateTokens, estimateUsage, textOf } from "../tokens/estimate.ts";
-import { maxTokensAt, messagesTo, type Trip } from "./trip.ts";
+import { estimateUsage } from "../tokens/estimate.ts";
+import { legOf, type Trip } from "./trip.ts";
 
 /** Faster than any model that is served: what a call may have said before its client left. */
 const MOST_TOKENS_PER_MS = 0.25;
@@ -45,7 +45,7 @@ export class Holding {
     this.#reservation = await reserveAt(this.#trip, route);
     if (!this.#reservation.insteadOf) return;
     this.#reservation.release();
-    throw new ApiError(402, "budget_exceeded", "The budget does not allow this version.");
+    throw budgetSpent();
   }
 
   /** Runs a call, so that one whose client leaves is known to have cost something. */
@@ -63,7 +63,7 @@ export class Holding {
   /** Books an answer, whole or as far as it came, and notes it in the record. */
   settle(answer: Answer): Usage {
     const { record } = this.#trip.c.var;
-    const usage = answer.usage ?? estimateUsage(messagesTo(this.#trip.request, this.#route), answer);
+    const usage = answer.usage ?? estimateUsage(legOf(this.#trip, this.#route).messages, answer);
     if (this.#over) return record.usage ?? usage;
     this.#book(usage);
     return usage;
@@ -72,16 +72,17 @@ export class Holding {
   /** Ends what the request holds when it has no answer: dear for a client that left while a call ran, else for free. */
   abandon(): void {
     if (this.#over) return;
-    const { abort, c, request } = this.#trip;
+    const { abort, c } = this.#trip;
     if (!abort.signal.aborted || this.#callSince === null) {
       this.release();
       return;
     }
+    const { promptTokens, mostTokens } = legOf(this.#trip, this.#route);
     // Nothing was told of what the model has said: as much as it could have, so that leaving early never pays.
-    const most = Math.ceil((c.var.gateway.ambient.now() - this.#callSince) * MOST_TOKENS_PER_MS);
-    const nothing = estimateUsage(messagesTo(request, this.#route), { choices: [], usage: null });
-    const said = Math.min(most, maxTokensAt(request, this.#route));
-    this.#book({ ...nothing, completion_tokens: said, total_tokens: nothing.prompt_tokens + said });
+    const could = Math.ceil((c.var.gateway.ambient.now() - this.#callSince) * MOST_TOKENS_PER_MS);
+    const said = Math.min(could, mostTokens);
+    const total = promptTokens + said;
+    this.#book({ prompt_tokens: promptTokens, completion_tokens: said, total_tokens: total, estimated: true });
   }
 
   release(): void {
@@ -94,16 +95,24 @@ export class Holding {
     this.#over = true;
     record.usage = usage;
     record.usageEstimated = usage.estimated === true;
-    record.costUsd = this.#reservation.settle(usage, this.#route.spec);
+    record.costUsd = (record.costUsd ?? 0) + this.#reservation.settle(usage, this.#route.spec);
   }
 }
 
+/** When each budget that is used up names another model, and none of them is within budget. */
+export function budgetSpent(): ApiError {
+  return new ApiError(402, "budget_exceeded", "The budget is used up, also for the models that it falls to.");
+}
+
 /** Reserves what the request may come to at most with this version. */
-function reserveAt({ c, request }: Trip, route: Route): Promise<Reservation> {
-  const promptTokens = messagesTo(request, route).reduce(
-    (sum, { content }) => sum + estimateTokens(textOf(content)),
-    0,
-  );
-  const worst = { promptTokens, maxTokens: maxTokensAt(request, route), spec: route.spec };
-  return timed(c.var.record, "budget", () => reserve(c, worst));
+function reserveAt(trip: Trip, route: Route): Promise<Reservation> {
+  const leg = legOf(trip, route);
+  const worst = {
+    get promptTokens() {
+      return leg.promptTokens;
+    },
+    maxTokens: leg.mostTokens,
+    spec: route.spec,
+  };
+  return timed(trip.c.var.record, "budget", () => reserve(trip.c, worst));
 }

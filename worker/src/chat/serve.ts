@@ -1,3 +1,4 @@
+import { modelAllowed } from "../access/allowed.ts";
 import type { Answer, Piece, Usage } from "../backends/backend.ts";
 import { backendOf } from "../backends/choose.ts";
 import { type Visit, visitCache } from "../cache/visit.ts";
@@ -11,7 +12,7 @@ import { findRoute, refOf } from "../routing/find.ts";
 import type { Collector } from "./collect.ts";
 import { orAbort } from "./deadlines.ts";
 import { beginStream } from "./hold.ts";
-import { Holding } from "./holding.ts";
+import { budgetSpent, Holding } from "./holding.ts";
 import { replay } from "./replay.ts";
 import type { ChatRequest } from "./request.ts";
 import type { AnswerName } from "./shapes.ts";
@@ -44,6 +45,9 @@ interface Fare {
   readonly holding: Holding;
   readonly visit: Visit;
 }
+
+/** A budget for the key, one for its team, one for the stage: each may name a cheaper model. */
+const MOST_FALLS = 3;
 
 /** Answers in one go. Throws `ApiError` for every failure. */
 export async function serveWhole(c: GatewayContext, request: ChatRequest): Promise<ServedWhole> {
@@ -88,21 +92,23 @@ export async function serveStream(c: GatewayContext, request: ChatRequest): Prom
   }
 }
 
-/** All that comes before a backend is asked: an answer from the cache, or the request with what it holds of its budgets. */
+/**
+ * All that comes before a backend is asked: an answer from the cache, or the request with what it holds of its budgets.
+ * Over a budget it goes to a cheaper model, which another budget may not allow either.
+ */
 async function depart(trip: Trip): Promise<Kept | Fare> {
-  const start = await board(trip);
-  if (!("holding" in start) || start.holding.insteadOf === null) return start;
-  start.holding.release();
-  start.visit.end(false);
-  return departAnew(trip, start.holding.insteadOf);
-}
-
-/** Over its budget: once more, to a cheaper model. */
-async function departAnew(before: Trip, wanted: string): Promise<Kept | Fare> {
-  const { c, user } = before;
-  const route = await findRoute(c, wanted, user);
-  c.var.record.fallback = { model: refOf(route), reason: "budget" };
-  return board(along(before, route));
+  const { c } = trip;
+  let start = await board(trip);
+  for (let fall = 0; "holding" in start && start.holding.insteadOf !== null; fall++) {
+    const wanted = start.holding.insteadOf;
+    start.holding.release();
+    start.visit.end(false);
+    if (fall === MOST_FALLS || !modelAllowed(c.var.principal, wanted)) throw budgetSpent();
+    const route = await findRoute(c, wanted, trip.user);
+    c.var.record.fallback = { model: refOf(route), reason: "budget" };
+    start = await board(along(trip, route));
+  }
+  return start;
 }
 
 async function board(trip: Trip): Promise<Kept | Fare> {
@@ -123,7 +129,7 @@ function bookFree(c: GatewayContext, { answer }: Kept): Usage {
   const usage = answer.usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
   record.usage = usage;
   record.usageEstimated = usage.estimated === true;
-  record.costUsd = 0;
+  record.costUsd ??= 0; // unless looking for it had its price
   return usage;
 }
 
