@@ -1,6 +1,7 @@
 import { modelAllowed } from "../access/allowed.ts";
 import type { Answer, Piece, Usage } from "../backends/backend.ts";
 import { backendOf } from "../backends/choose.ts";
+import { countFree } from "../budget/reserve.ts";
 import { type Visit, visitCache } from "../cache/visit.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { guardAnswer, guardPieces } from "../guard/answer.ts";
@@ -9,6 +10,7 @@ import { type Attempted, attempt, NoAnswer, type Try } from "../resilience/attem
 import { degradedAnswer } from "../resilience/degrade.ts";
 import { watched } from "../resilience/watched.ts";
 import { findRoute, refOf } from "../routing/find.ts";
+import type { Route } from "../routing/route.ts";
 import type { Collector } from "./collect.ts";
 import { orAbort } from "./deadlines.ts";
 import { beginStream } from "./hold.ts";
@@ -37,6 +39,7 @@ export interface ServedStream {
 interface Kept {
   readonly name: AnswerName;
   readonly answer: Answer;
+  readonly route: Route;
 }
 
 /** What a request that must be answered by a backend sets out with. */
@@ -52,7 +55,7 @@ const MOST_FALLS = 3;
 /** Answers in one go. Throws `ApiError` for every failure. */
 export async function serveWhole(c: GatewayContext, request: ChatRequest): Promise<ServedWhole> {
   const start = await depart(await setOut(c, request));
-  if (!("holding" in start)) return { ...start, usage: bookFree(c, start) };
+  if (!("holding" in start)) return free(c, start);
   const { trip, holding, visit } = start;
   try {
     const { value, route } = await ask(trip, holding, false, (call) => complete(trip, call));
@@ -64,8 +67,7 @@ export async function serveWhole(c: GatewayContext, request: ChatRequest): Promi
   } catch (error) {
     holding.abandon();
     visit.end(trip.abort.signal.aborted);
-    const kept = await degrade(start, error);
-    return { ...kept, usage: bookFree(c, kept) };
+    return free(c, await degrade(start, error));
   }
 }
 
@@ -114,7 +116,7 @@ async function depart(trip: Trip): Promise<Kept | Fare> {
 async function board(trip: Trip): Promise<Kept | Fare> {
   const { c, request, chain, abort } = trip;
   const visit = await timed(c.var.record, "cache", () => visitCache(c, request, chain.first, abort.signal));
-  if (visit.answer !== null) return { name: nameAt(trip, chain.first), answer: visit.answer };
+  if (visit.answer !== null) return { name: nameAt(trip, chain.first), answer: visit.answer, route: chain.first };
   try {
     return { trip, visit, holding: await Holding.open(trip) };
   } catch (error) {
@@ -123,13 +125,19 @@ async function board(trip: Trip): Promise<Kept | Fare> {
   }
 }
 
+function free(c: GatewayContext, kept: Kept): ServedWhole {
+  return { name: kept.name, answer: kept.answer, usage: bookFree(c, kept) };
+}
+
 /** Notes an answer that costs nothing. */
-function bookFree(c: GatewayContext, { answer }: Kept): Usage {
+function bookFree(c: GatewayContext, { answer, route }: Kept): Usage {
   const { record } = c.var;
   const usage = answer.usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
   record.usage = usage;
   record.usageEstimated = usage.estimated === true;
-  record.costUsd ??= 0; // unless looking for it had its price
+  // Unless looking for it had its price.
+  record.costUsd ??= 0;
+  countFree(c, route.spec);
   return usage;
 }
 
@@ -174,7 +182,7 @@ async function degrade({ trip, visit }: Fare, error: unknown): Promise<Kept> {
   const { how, answer } = instead;
   c.var.record.degraded = how;
   c.var.record.errorCode = error.code;
-  return { name: nameAt(trip, chain.first, how), answer };
+  return { name: nameAt(trip, chain.first, how), answer, route: chain.first };
 }
 
 /** Who asked for JSON parses what it gets; a sentence would break it in a place far from the cause. */

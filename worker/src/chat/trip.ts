@@ -1,5 +1,5 @@
 import { assertModelAllowed } from "../access/allowed.ts";
-import type { Call, Message } from "../backends/backend.ts";
+import type { Call } from "../backends/backend.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { guardPrompt } from "../guard/prompt.ts";
 import { timed } from "../record.ts";
@@ -9,8 +9,7 @@ import { affinityOf } from "../routing/affinity.ts";
 import { findRoute, refOf, userOf } from "../routing/find.ts";
 import type { Route } from "../routing/route.ts";
 import { textOf } from "../tokens/estimate.ts";
-import { checkWindow } from "../tokens/window.ts";
-import { effective } from "./parameters.ts";
+import { Leg } from "./leg.ts";
 import type { ChatRequest } from "./request.ts";
 import type { AnswerName } from "./shapes.ts";
 
@@ -20,9 +19,14 @@ export interface Trip {
   readonly request: ChatRequest;
   readonly user: string;
   readonly chain: Chain;
+  /** The request as each version of the chain gets it. */
+  readonly legs: ReadonlyMap<Route, Leg>;
   /** Aborts when the client leaves. */
   readonly abort: AbortController;
 }
+
+/** Tokens of an answer that a stand-in's window must leave room for, if as many were asked for. */
+const LEAST_ROOM = 1_024;
 
 export async function setOut(c: GatewayContext, asked: ChatRequest): Promise<Trip> {
   const { gateway, record } = c.var;
@@ -43,36 +47,35 @@ export async function setOut(c: GatewayContext, asked: ChatRequest): Promise<Tri
 }
 
 /** The same request on the way to another version. Throws the 400 of a prompt that its window can't hold. */
-export function along(trip: Omit<Trip, "chain">, route: Route): Trip {
-  const { c, request, user, abort } = trip;
-  const fits = (found: Route) => {
-    checkWindow(found.spec, messagesTo(request, found), maxTokensAt(request, found));
+export function along({ c, request, user, abort }: Omit<Trip, "chain" | "legs">, route: Route): Trip {
+  const legs = new Map([[route, new Leg(request, route)]]);
+  const admit = (found: Route) => {
+    const leg = new Leg(request, found);
+    // A window that would cut the answer short is as good as one that is too small.
+    if (leg.maxTokens < Math.min(leg.askedTokens, LEAST_ROOM)) throw new RangeError("no room for an answer");
+    legs.set(found, leg);
   };
-  fits(route);
-  return { c, request, user, chain: chainOf(c, route, user, fits), abort };
+  return { c, request, user, abort, legs, chain: chainOf(c, route, user, admit) };
 }
 
-export function callOf({ c, request, user }: Trip, { route, abort, rejectIfBusy }: Try): Call {
+export function legOf({ legs, request }: Trip, route: Route): Leg {
+  return legs.get(route) ?? new Leg(request, route);
+}
+
+export function callOf(trip: Trip, { route, abort, rejectIfBusy }: Try): Call {
+  const { c, user } = trip;
   const { gateway, record } = c.var;
+  const { messages, parameters } = legOf(trip, route);
   return {
     version: route.spec,
-    messages: messagesTo(request, route),
-    parameters: effective(route.spec.parameters, request.parameters),
+    messages,
+    parameters,
     session: affinityOf(record.tenant, user),
     gateway: gateway.config.gateway,
     signal: abort.signal,
     traceparent: record.traceparent ?? undefined,
     rejectIfBusy,
   };
-}
-
-/** The version's own system prompt comes before whatever the client says. */
-export function messagesTo(request: ChatRequest, route: Route): readonly Message[] {
-  return route.spec.prompt ? [{ role: "system", content: route.spec.prompt }, ...request.messages] : request.messages;
-}
-
-export function maxTokensAt(request: ChatRequest, route: Route): number {
-  return Number(effective(route.spec.parameters, request.parameters).max_tokens);
 }
 
 export function nameAt({ c }: Trip, route: Route, degraded?: "stale" | "default"): AnswerName {
