@@ -53,6 +53,11 @@ export class ExactCache {
     return this.#recent.get(key);
   }
 
+  /** Drops what is at hand: KV was purged. */
+  forget(): void {
+    this.#recent.clear();
+  }
+
   /** `stale`: also an answer whose time is over. */
   async find(store: CacheStore, key: string, { stale = false } = {}): Promise<Answer | null> {
     const recent = this.#recent.get(key);

@@ -46,6 +46,11 @@ export class RecentAnswers {
     }
   }
 
+  clear(): void {
+    this.#answers.clear();
+    this.#characters = 0;
+  }
+
   #set(key: string, recent: Recent): void {
     this.#answers.set(key, recent);
     this.#characters += recent.size;

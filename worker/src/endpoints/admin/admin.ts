@@ -3,6 +3,7 @@ import type { GatewayHono } from "../../gateway.ts";
 import { bodyLimit } from "../../middleware/body-limit.ts";
 import { notFound } from "../../middleware/failure.ts";
 import { adminOnly } from "./admin-only.ts";
+import { purgeCache } from "./cache.ts";
 import { createKey, getKey, listKeys, revokeKey, rotateKey } from "./keys.ts";
 
 const BODY_BYTES = 65_536;
@@ -19,6 +20,7 @@ export function admin(): Hono<GatewayHono> {
   app.get("/keys/:id", getKey);
   app.post("/keys/:id/rotate", rotateKey);
   app.post("/keys/:id/revoke", revokeKey);
+  app.post("/cache/purge", purgeCache);
   app.all("*", notFound);
   return app;
 }

@@ -1,0 +1,42 @@
+import * as v from "valibot";
+import { purge } from "../../cache/purge.ts";
+import { parseJsonObject } from "../../chat/json-body.ts";
+import { ApiError, badRequest } from "../../errors.ts";
+import type { GatewayContext } from "../../gateway.ts";
+import { json } from "../json.ts";
+
+const name = v.pipe(v.string("must be a text"), v.minLength(1, "is empty"), v.maxLength(120, "is too long"));
+
+const PurgeBody = v.strictObject({
+  release: v.optional(name),
+  model: v.optional(name),
+  /** Everything, which nobody should ask for by leaving something out. */
+  all: v.optional(v.literal(true, "must be true")),
+});
+
+/**
+ * `POST /cache/purge`: deletes what is kept of a `release`, of a `model`, of both together, or of `all`. Tells how many
+ * entries went, and whether that is all: one call deletes some hundreds, and the next goes on.
+ */
+export async function purgeCache(c: GatewayContext): Promise<Response> {
+  const { release, model, all } = readPurge(parseJsonObject(await c.var.readBody()));
+  if ((release === undefined && model === undefined) !== (all === true)) {
+    throw badRequest("Name a `release`, a `model` or both; or say `all`: true, and nothing else.");
+  }
+  const { gateway, record } = c.var;
+  gateway.cache.forget();
+  const done = await purge(c.env, { release, model }).catch((cause) => {
+    const message = "The cache can't be reached right now; some of it may be deleted. Ask again.";
+    throw new ApiError(503, "cache_unavailable", message, { headers: { "retry-after": "2" }, cause });
+  });
+  gateway.ambient.log(JSON.stringify({ event: "purge", level: "info", id: record.id, release, model, ...done }));
+  return json(c, done);
+}
+
+function readPurge(body: unknown): v.InferOutput<typeof PurgeBody> {
+  const read = v.safeParse(PurgeBody, body, { abortEarly: true });
+  if (read.success) return read.output;
+  const [issue] = read.issues;
+  const path = v.getDotPath(issue) ?? "body";
+  throw badRequest(`\`${path}\` ${issue.type === "strict_object" ? "is not known here" : issue.message}.`, path);
+}
