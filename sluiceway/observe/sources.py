@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import threading
 from collections import deque
@@ -13,6 +14,9 @@ from pathlib import Path
 from typing import IO
 
 from sluiceway.errors import SluicewayError
+
+_ERROR = "[ERROR]"
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def local_documents(lines: Iterable[str], worker: str) -> Iterator[object]:
@@ -65,7 +69,7 @@ def wrangler_tail(
         yield from printed_documents(process.stdout)
         code = process.wait()
     if code != 0:
-        said = " ".join(line for line in errors if line) or f"exit code {code}"
+        said = told_fault(errors) or f"exit code {code}"
         hint = "CLOUDFLARE_API_TOKEN needs `Workers Tail: Read`; `sluiceway up STAGE` deploys the Worker"
         raise SluicewayError(f"wrangler tail ended: {said}", path=worker, hint=hint)
 
@@ -79,7 +83,7 @@ def _running(
         command, cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, encoding="utf-8", errors="replace", start_new_session=True,
     )  # fmt: skip
-    errors: deque[str] = deque(maxlen=5)
+    errors: deque[str] = deque(maxlen=200)
     assert process.stderr is not None
     reader = threading.Thread(target=_keep, args=(process.stderr, errors), daemon=True)
     reader.start()
@@ -99,9 +103,21 @@ def _running(
                 stream.close()
 
 
+def told_fault(lines: Iterable[str]) -> str:
+    """What wrangler says went wrong: its first error and the words below it; what follows is its attempt to help."""
+    found: list[str] = []
+    for line in filter(None, lines):
+        if _ERROR in line and found and _ERROR in found[0]:
+            break
+        if _ERROR in line:
+            found.clear()
+        found.append(line)
+    return " ".join(line.partition(_ERROR)[2].strip() if _ERROR in line else line for line in found[:3])
+
+
 def _keep(stream: IO[str], errors: deque[str]) -> None:
     for line in stream:
-        errors.append(line.strip())
+        errors.append(_COLOURS.sub("", line).strip())
 
 
 def tail_environment(account_id: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sluiceway.errors import SluicewayError
-from sluiceway.observe.sources import local_documents, printed_documents, wrangler_tail
+from sluiceway.observe.sources import local_documents, printed_documents, told_fault, wrangler_tail
 from tests.unit.observe.made import document, line
 
 
@@ -50,6 +50,21 @@ def test_wranglers_last_words_are_told_when_it_fails(tmp_path: Path) -> None:
     with pytest.raises(SluicewayError, match="Authentication error") as caught:
         tail_of(tmp_path, "import sys\nsys.exit('Authentication error [code: 10000]')")
     assert caught.value.hint
+
+
+def test_the_first_error_is_told_and_not_what_wrangler_tries_after_it() -> None:
+    said = [
+        "a notice",
+        "✘ [ERROR] A request failed.",
+        "",
+        "Authentication error",
+        "",
+        "✘ [ERROR] Another.",
+        "at x.js:1",
+    ]
+    assert told_fault(said) == "A request failed. Authentication error"
+    assert told_fault(["no such file"]) == "no such file"
+    assert told_fault([]) == ""
 
 
 def test_wrangler_is_ended_when_nobody_reads_any_more(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from sluiceway.observe.events import events
+from sluiceway.observe.events import Event, events
 from sluiceway.observe.feed import Feed
 from sluiceway.observe.window import Window, percentile
 from tests.unit.observe.made import AT, document, line
@@ -109,7 +111,7 @@ def test_percentiles_are_values_that_were_there(values: list[float], share: floa
 
 
 def test_a_feed_gives_what_came_and_then_what_its_source_raised() -> None:
-    def source():  # type: ignore[no-untyped-def]  # noqa: ANN202
+    def source() -> Iterator[Event]:
         yield from events(document(line()))
         raise ValueError("gone")
 
