@@ -27,6 +27,10 @@ class GatewayAdmin:
 
     def __init__(self, url: str, key: str, *, transport: httpx.BaseTransport | None = None) -> None:
         self._url = _checked(url)
+        if not key.isascii() or not key.isprintable() or not key.strip():
+            raise UserError(
+                "the admin key can't travel in a header", path="ADMIN_KEY", hint="printable ASCII on one line, no more"
+            )
         local = urlsplit(self._url).hostname in _LOOPBACK
         self._http = httpx.Client(
             base_url=f"{self._url}{PREFIX}",

@@ -113,3 +113,10 @@ def test_an_admin_key_goes_to_no_url_where_others_could_read_it(url: str) -> Non
 )
 def test_loopback_needs_no_tls(url: str) -> None:
     GatewayAdmin(url, KEY).__exit__()
+
+
+@pytest.mark.parametrize("key", ["", " ", "a\nb", "schlüssel", "a\x00b"])
+def test_an_admin_key_that_no_header_can_hold_is_refused_without_being_shown(key: str) -> None:
+    with pytest.raises(UserError, match="can't travel") as caught:
+        GatewayAdmin(URL, key)
+    assert not key.strip() or key not in caught.value.render()
