@@ -36,17 +36,14 @@ describe.each(KITS)("%s", (_, make) => {
     },
   );
 
-  it.each(["", "soon", "-1", "1e3", "99999999", "7; x"])(
-    "names no time after a 429 that says %j",
-    async (told) => {
-      const kit = make();
-      kit.replyWith(() => new Response("no", { status: 429, headers: { "retry-after": told } }));
-      await expect(kit.backend.complete(call(kit))).rejects.toMatchObject({
-        status: 429,
-        headers: {},
-      });
-    },
-  );
+  it.each(["", "soon", "-1", "1e3", "99999999", "7; x"])("names no time after a 429 that says %j", async (told) => {
+    const kit = make();
+    kit.replyWith(() => new Response("no", { status: 429, headers: { "retry-after": told } }));
+    await expect(kit.backend.complete(call(kit))).rejects.toMatchObject({
+      status: 429,
+      headers: {},
+    });
+  });
 
   it("keeps a date that a 429 names", async () => {
     const kit = make();

@@ -185,4 +185,48 @@ describe("Workers AI backend", () => {
     const stream = await backend(() => sse(events)).backend.stream(call());
     await expect(piecesOf(stream)).rejects.toMatchObject({ status: 502, code: "upstream_broken" });
   });
+
+  it("asks not to be queued when another model answers instead", async () => {
+    const { ai, backend: workersAi } = backend(() => Response.json({ response: "ok" }));
+    await workersAi.complete(call({ rejectIfBusy: true }));
+    expect(ai.lastRun.options.rejectIfBusy).toBe(true);
+    await workersAi.complete(call());
+    expect(ai.lastRun.options).not.toHaveProperty("rejectIfBusy");
+  });
+
+  it("puts together tool calls of the older shape that come in bits", async () => {
+    const bits = [
+      { index: 1, id: "c9", name: "weather", arguments: "" },
+      { index: 1, arguments: '{"city":' },
+      { index: 1, arguments: '"Oslo"}' },
+    ];
+    const events = bits.map((bit) => JSON.stringify({ response: "", tool_calls: [bit] }));
+    const pieces = await piecesOf(await backend(() => sse([...events, "[DONE]"])).backend.stream(call()));
+    expect(pieces.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? [])).toEqual([
+      { index: 1, id: "c9", type: "function", function: { name: "weather", arguments: "" } },
+      { index: 1, function: { arguments: '{"city":' } },
+      { index: 1, function: { arguments: '"Oslo"}' } },
+    ]);
+    expect(pieces.at(-1)?.choices[0]?.finish_reason).toBe("tool_calls");
+  });
+
+  it("embeds as many texts as it is given, as many a run as the model takes", async () => {
+    const { ai, backend: workersAi } = backend(({ inputs }) => {
+      const texts = inputs.text as string[];
+      return Response.json({ data: texts.map((text) => [Number(text)]), usage: { prompt_tokens: texts.length } });
+    });
+    const input = Array.from({ length: 250 }, (_, index) => String(index));
+    const found = await workersAi.embed({ ...call(), input, dimensions: null });
+    expect(found.vectors.map(([value]) => value)).toEqual(input.map(Number));
+    expect(found.usage).toEqual({ prompt_tokens: 250, completion_tokens: 0, total_tokens: 250 });
+    expect(ai.runs.map(({ inputs }) => (inputs.text as string[]).length)).toEqual([100, 100, 50]);
+  });
+
+  it("refuses to embed tokens, which its models don't take", async () => {
+    const { ai, backend: workersAi } = backend(() => Response.json({}));
+    const embed = (input: (string | number[])[]) => workersAi.embed({ ...call(), input, dimensions: null });
+    await expect(embed(["a", [1, 2]])).rejects.toMatchObject({ status: 400, param: "input[1]" });
+    await expect(embed([[1, 2]])).rejects.toMatchObject({ status: 400, param: "input" });
+    expect(ai.runs).toEqual([]);
+  });
 });

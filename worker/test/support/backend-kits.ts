@@ -48,7 +48,8 @@ function workersAi(): Kit {
   };
 }
 
-function openAi(gateway: string | null): Kit {
+/** `gateway` null: by fetch. */
+export function openAi(gateway: string | null): Kit {
   const server = new FakeOpenAi();
   const refused = (status: number, code: string | null, message: string, headers: HeadersInit = {}) =>
     Response.json({ error: { message, type: "x", param: null, code } }, { status, headers });
