@@ -5,6 +5,7 @@ import { notFound } from "../../middleware/failure.ts";
 import { adminOnly } from "./admin-only.ts";
 import { purgeCache } from "./cache.ts";
 import { createKey, getKey, listKeys, revokeKey, rotateKey } from "./keys.ts";
+import { spend } from "./spend.ts";
 
 const BODY_BYTES = 65_536;
 
@@ -21,6 +22,7 @@ export function admin(): Hono<GatewayHono> {
   app.post("/keys/:id/rotate", rotateKey);
   app.post("/keys/:id/revoke", revokeKey);
   app.post("/cache/purge", purgeCache);
+  app.get("/spend", spend);
   app.all("*", notFound);
   return app;
 }
