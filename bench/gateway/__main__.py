@@ -57,7 +57,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _startup(node: Path, code: Path, config: str) -> float:
-    command = [str(node), str(HERE / "startup.ts"), str(code), config]
+    command = [str(node), "--experimental-vm-modules", "--no-warnings", str(HERE / "startup.ts"), str(code), config]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
