@@ -3,7 +3,7 @@ import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { load, type Target, type Took } from "./load.ts";
 import { litellm, portkey } from "./rivals.ts";
-import { bareAi, bareFetch, memoryOf, ours, type Running } from "./workers.ts";
+import { bareAi, bareFetch, memoryOf, ours, processorOf, type Running } from "./workers.ts";
 
 interface Asked {
   /** The bundle that is uploaded. */
@@ -30,6 +30,14 @@ interface Row {
   p99: number;
   firstP50: number;
   perSecond: number;
+  /** Milliseconds of processor time a request, of the contender's own processes. */
+  processor: number;
+}
+
+interface Cell {
+  all: Took[];
+  seconds: number;
+  processor: number;
 }
 
 const KEY = "bench-key-0123456789";
@@ -128,29 +136,32 @@ const CELLS = [
 
 /** Every contender in every cell, in an order that moves on by one each round, after one round to warm up. */
 async function measure(contenders: Contender[]): Promise<Row[]> {
-  const took = new Map<string, { all: Took[]; seconds: number }>();
+  const took = new Map<string, Cell>();
   for (let round = -1; round < asked.rounds; round++) {
     for (const { stream, connections } of CELLS) {
       for (let at = 0; at < contenders.length; at++) {
-        const { target } = contenders[(at + round + contenders.length) % contenders.length] as Contender;
+        const { target, running } = contenders[(at + round + contenders.length) % contenders.length] as Contender;
         const slow = target.name === "LiteLLM" ? 5 : 1;
         const count = Math.max(connections, Math.ceil((asked.requests * (connections > 1 ? 2 : 1)) / slow));
+        const pids = running?.pids() ?? [];
         const started = performance.now();
+        const before = processorOf(pids);
         const some = await load(target, stream, connections, round < 0 ? Math.ceil(count / 2) : count);
         if (round < 0) continue;
         const key = `${target.name}|${stream}|${connections}`;
-        const cell = took.get(key) ?? { all: [], seconds: 0 };
+        const cell = took.get(key) ?? { all: [], seconds: 0, processor: 0 };
         cell.all.push(...some);
         cell.seconds += (performance.now() - started) / 1000;
+        cell.processor += processorOf(pids) - before;
         took.set(key, cell);
       }
     }
     process.stderr.write(`round ${round + 1} of ${asked.rounds}\n`);
   }
-  return [...took].map(([key, { all, seconds }]) => row(key, all, seconds));
+  return [...took].map(([key, cell]) => row(key, cell));
 }
 
-function row(key: string, all: Took[], seconds: number): Row {
+function row(key: string, { all, seconds, processor }: Cell): Row {
   const [name, stream, connections] = key.split("|") as [string, string, string];
   const totals = all.map(({ total }) => total).sort((left, right) => left - right);
   const firsts = all.map(({ first }) => first).sort((left, right) => left - right);
@@ -165,6 +176,7 @@ function row(key: string, all: Took[], seconds: number): Row {
     p99: at(totals, 0.99) as number,
     firstP50: at(firsts, 0.5) as number,
     perSecond: all.length / seconds,
+    processor: processor / all.length,
   };
 }
 

@@ -96,3 +96,15 @@ export function memoryOf(pids: number[]): number {
   const kib = pids.map((pid) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0));
   return kib.reduce((sum, one) => sum + one, 0) / 1024;
 }
+
+/** Processor time that these processes have used, in milliseconds: what a busy machine stretches least. */
+export function processorOf(pids: number[]): number {
+  const ticks = pids.map((pid) => {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
+      .replace(/^.*\) /s, "")
+      .split(" ");
+    return Number(fields[11]) + Number(fields[12]);
+  });
+  // Linux counts in hundredths of a second.
+  return ticks.reduce((sum, one) => sum + one, 0) * 10;
+}

@@ -17,6 +17,7 @@ def row(name: str, p50: float, *, stream: bool = False, connections: int = 1) ->
         "p99": p50,
         "firstP50": p50,
         "perSecond": 1000 / p50,
+        "processor": p50,
     }
 
 
