@@ -16,7 +16,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError
 
-from sluiceway.cli import cache, engine, gitops, inspect, keys, local, logs, secrets, stages, top
+from sluiceway.cli import cache, engine, gitops, inspect, keys, local, logs, secrets, spend, stages, top
 from sluiceway.cli.output import ReaderLeft, open_streams, print_json, print_text, say
 from sluiceway.errors import SluicewayError, UserError
 
@@ -34,6 +34,7 @@ inspect.register(app)
 engine.register(app)
 logs.register(app)
 top.register(app)
+spend.register(app)
 app.add_typer(local.app, name="local")
 app.add_typer(secrets.app, name="secrets")
 app.add_typer(keys.app, name="keys")

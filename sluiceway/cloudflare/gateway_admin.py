@@ -68,6 +68,10 @@ class GatewayAdmin:
     def revoke_key(self, key_id: str) -> Json:
         return self.send("POST", f"/keys/{key_id}/revoke")
 
+    def spend(self) -> Json:
+        """What the stage has spent this day and month, by key, team and model."""
+        return self.send("GET", "/spend")
+
     def send(self, method: str, path: str, body: Json | None = None) -> Json:
         """One call, sent once: whether a change that got no answer was made, only a look can tell."""
         try:

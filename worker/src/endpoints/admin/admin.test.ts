@@ -238,6 +238,7 @@ describe("keys", () => {
     ["budgets[0].usd", { name: "a", budgets: [{ period: "day" }] }],
     ["budgets[0].period", { name: "a", budgets: [{ period: "week", usd: 1 }] }],
     ["budgets[0].fall_to", { name: "a", budgets: [{ period: "day", usd: 1, fall_to: "gone" }] }],
+    ["budgets[0].fall_to", { name: "a", models: ["chat@2"], budgets: [{ period: "day", usd: 1, fall_to: "chat" }] }],
     [
       "budgets",
       {

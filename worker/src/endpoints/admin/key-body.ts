@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { modelAllowed } from "../../access/allowed.ts";
 import type { KeyRecord, KeySpec } from "../../access/keys.ts";
 import { stateOf } from "../../access/keys.ts";
 import type { JsonObject } from "../../chat/json-body.ts";
@@ -75,7 +76,10 @@ export function readKeySpec(body: JsonObject, serves: (model: string) => boolean
     ...budgets.map(({ fall_to }, at) => [`budgets[${at}].fall_to`, fall_to] as const),
   ];
   for (const [path, model] of named) {
-    if (model !== null && !serves(model)) throw badRequest(`\`${path}\`: this stage has no model \`${model}\`.`, path);
+    if (model === null) continue;
+    if (!serves(model)) throw badRequest(`\`${path}\`: this stage has no model \`${model}\`.`, path);
+    // A budget that falls to a model which its own key may not use would be a refusal that looks like a help.
+    if (!modelAllowed({ models }, model)) throw badRequest(`\`${path}\` is not among the key's \`models\`.`, path);
   }
   return {
     ...{ name, owner, team, models },
