@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { Miniflare } from "miniflare";
@@ -41,9 +42,18 @@ export class AiServer {
   }
 }
 
+export interface BundledStage {
+  readonly mf: Miniflare;
+  readonly url: URL;
+  readonly bundle: string;
+  /** What the Worker has logged so far. */
+  readonly lines: string[];
+}
+
 /** Bundles the gateway as a stage does, with its config beside it, and runs it in workerd with the real AI binding. */
-export async function startBundled(config: Json, ai: URL): Promise<{ mf: Miniflare; url: URL; bundle: string }> {
+export async function startBundled(config: Json, ai: URL): Promise<BundledStage> {
   const bundle = await bundleGateway();
+  const lines: string[] = [];
   const mf = new Miniflare({
     modules: [
       { type: "ESModule", path: "index.js", contents: bundle },
@@ -65,11 +75,11 @@ export async function startBundled(config: Json, ai: URL): Promise<{ mf: Minifla
     analyticsEngineDatasets: { METRICS: { dataset: "test" } },
     cf: false,
     handleRuntimeStdio: (stdout, stderr) => {
-      stdout.resume();
+      createInterface(stdout).on("line", (line) => lines.push(line));
       stderr.resume();
     },
   });
-  return { mf, url: await mf.ready, bundle };
+  return { mf, url: await mf.ready, bundle, lines };
 }
 
 async function bundleGateway(): Promise<string> {

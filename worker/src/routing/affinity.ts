@@ -1,5 +1,5 @@
 /**
- * Where a caller's turns should go again, so that the backend finds its prefix cache: 26 hex digits, the same for the
+ * Where a caller's turns should go again, so that the backend finds its prefix cache: 32 hex digits, the same for the
  * same tenant and user. No secret and no proof, so a digest's price on every request would be for nothing.
  */
 export function affinityOf(tenant: string, user: string): string {
@@ -7,7 +7,7 @@ export function affinityOf(tenant: string, user: string): string {
   return hash(text, 1) + hash(text, 2);
 }
 
-/** 52 bits of a text, spread by two multiplicative hashes that stir each other at the end. */
+/** 64 bits of a text, spread by two multiplicative hashes that stir each other at the end. */
 function hash(text: string, seed: number): string {
   let high = 0x9e3779b9 ^ seed;
   let low = 0x85ebca6b ^ seed;
@@ -18,5 +18,9 @@ function hash(text: string, seed: number): string {
   }
   high = Math.imul(high ^ (high >>> 16), 0x85ebca6b) ^ Math.imul(low ^ (low >>> 13), 0xc2b2ae35);
   low = Math.imul(low ^ (low >>> 16), 0x85ebca6b) ^ Math.imul(high ^ (high >>> 13), 0xc2b2ae35);
-  return ((high >>> 6).toString(16).padStart(7, "0") + (low >>> 8).toString(16).padStart(6, "0")).slice(0, 13);
+  return hex(high) + hex(low);
+}
+
+function hex(bits: number): string {
+  return (bits >>> 0).toString(16).padStart(8, "0");
 }

@@ -1,0 +1,163 @@
+import { request as httpRequest } from "node:http";
+import type { Miniflare } from "miniflare";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { AiServer, startBundled } from "./bundled-stage.ts";
+
+const CONFIG = {
+  stage: "test",
+  release: "r-0123456789ab",
+  worker: "sluiceway-test",
+  models: {
+    chat: {
+      task: "chat",
+      versions: {
+        "1": { backend: "workers-ai", id: "@cf/zai-org/glm-4.7-flash", price: { input: 1, output: 1_000 } },
+      },
+      split: [[1, 100]],
+    },
+  },
+  gateway: null,
+  cors: { origins: [], max_age: 0 },
+  limits: { body_bytes: 1_048_576, requests: 1000, period: 60 },
+  cache: { enabled: false, ttl: 0 },
+  auth: { required: true },
+  log: { prompts: false },
+};
+const SSE = { "content-type": "text/event-stream" };
+const piece = (content: string) => `data: ${JSON.stringify({ response: content })}\n\n`;
+
+interface Line {
+  id: string;
+  event: string;
+  status: number;
+  error: string | null;
+  prompt_tokens: number;
+  completion_tokens: number;
+  cost_usd: number;
+}
+
+describe("over real connections to workerd", () => {
+  const ai = new AiServer();
+  let mf: Miniflare;
+  let url: URL;
+  let lines: string[];
+
+  beforeAll(async () => {
+    ({ mf, url, lines } = await startBundled(CONFIG, await ai.start()));
+  });
+  afterAll(async () => {
+    await mf.dispose();
+    await ai.stop();
+  });
+
+  const chat = (id: string, body: object, signal?: AbortSignal) =>
+    fetch(new URL("/v1/chat/completions", url), {
+      method: "POST",
+      headers: { authorization: "Bearer test-key", "x-request-id": id },
+      body: JSON.stringify({ model: "chat", messages: [{ role: "user", content: "Hi" }], ...body }),
+      ...(signal !== undefined && { signal }),
+    });
+
+  /**
+   * Asks, and gives what ends the connection by a reset. Without one, TCP tells the server no difference between a
+   * client that left and one that has merely said all that it has to say; the edge, and our own front, do tell it.
+   */
+  function open(id: string, body: object): () => void {
+    const asked = httpRequest(new URL("/v1/chat/completions", url), {
+      method: "POST",
+      agent: false,
+      headers: { authorization: "Bearer test-key", "x-request-id": id },
+    });
+    asked.on("error", () => {});
+    asked.on("response", (response) => response.resume().on("error", () => {}));
+    asked.end(JSON.stringify({ model: "chat", messages: [{ role: "user", content: "Hi" }], ...body }));
+    return () => void asked.socket?.resetAndDestroy();
+  }
+
+  /** The log line of a request, once it is written. */
+  async function lineOf(id: string): Promise<Line> {
+    const find = () =>
+      lines
+        .filter((line) => line.startsWith("{"))
+        .map((line) => JSON.parse(line) as Line)
+        .find((line) => line.event === "request" && line.id === id);
+    await expect.poll(find, { timeout: 5_000 }).toBeDefined();
+    return find() as Line;
+  }
+
+  it("wr_06 passes each token on when it comes", async () => {
+    const sent: number[] = [];
+    ai.reply = (response) => {
+      response.writeHead(200, SSE);
+      const say = () => {
+        sent.push(performance.now());
+        response.write(piece(`token${sent.length} `));
+        if (sent.length < 3) setTimeout(say, 300);
+        else response.end("data: [DONE]\n\n");
+      };
+      say();
+    };
+    const response = await chat("req-arrival", { stream: true });
+    const seen: number[] = [];
+    const decoder = new TextDecoder();
+    let text = "";
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+      text += decoder.decode(chunk, { stream: true });
+      while (text.includes(`token${seen.length + 1} `)) seen.push(performance.now());
+    }
+    expect(seen).toHaveLength(3);
+    for (const [index, at] of seen.entries()) expect(at - (sent[index] as number)).toBeLessThan(250);
+    expect((seen[2] as number) - (seen[0] as number)).toBeGreaterThanOrEqual(500);
+  });
+
+  it("gw_17 stops the model within a second when the client leaves a stream, and books what was said", async () => {
+    ai.reply = (response) => {
+      response.writeHead(200, SSE);
+      const timer = setInterval(() => response.write(piece("more ")), 100);
+      response.on("close", () => clearInterval(timer));
+    };
+    const client = new AbortController();
+    const response = await chat("req-left-stream", { stream: true }, client.signal);
+    const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+    let seen = "";
+    while (seen.split("more ").length <= 10) seen += new TextDecoder().decode((await reader.read()).value);
+    client.abort();
+    await expect.poll(() => ai.calls.at(-1)?.closed, { timeout: 1_000 }).toBe(true);
+    const line = await lineOf("req-left-stream");
+    expect(line).toMatchObject({ error: "client_disconnected" });
+    expect(line.prompt_tokens).toBeGreaterThan(0);
+    expect(line.completion_tokens).toBeGreaterThanOrEqual(10);
+    expect(line.completion_tokens).toBeLessThanOrEqual(30);
+    expect(line.cost_usd).toBeGreaterThan(0);
+  });
+
+  it.each([false, true])(
+    "gw_17 stops the model when the client leaves before the answer begins (stream: %s), and books it",
+    async (stream) => {
+      ai.reply = () => {};
+      const calls = ai.calls.length;
+      const leave = open(`req-left-early-${stream}`, { stream, max_tokens: 30 });
+      await expect.poll(() => ai.calls.length, { timeout: 5_000 }).toBe(calls + 1);
+      setTimeout(leave, 200);
+      await expect.poll(() => ai.calls.at(-1)?.closed, { timeout: 1_200 }).toBe(true);
+      const line = await lineOf(`req-left-early-${stream}`);
+      expect(line).toMatchObject({ status: 499, error: "client_disconnected" });
+      expect(line.prompt_tokens).toBeGreaterThan(0);
+      expect(line.completion_tokens).toBeGreaterThan(0);
+      expect(line.completion_tokens).toBeLessThanOrEqual(30);
+      expect(line.cost_usd).toBeGreaterThan(0);
+    },
+  );
+
+  it("goes on serving when many clients leave at once", async () => {
+    ai.reply = (response) => void response.writeHead(200, SSE).write(piece("a "));
+    const calls = ai.calls.length;
+    const leaves = Array.from({ length: 50 }, (_, index) => open(`req-many-${index}`, { stream: index % 2 === 0 }));
+    await expect.poll(() => ai.calls.length, { timeout: 10_000 }).toBe(calls + 50);
+    for (const leave of leaves) leave();
+    for (let index = 0; index < 50; index++) await lineOf(`req-many-${index}`);
+    ai.reply = (response) =>
+      response.writeHead(200, { "content-type": "application/json" }).end('{"response":"still here"}');
+    expect(await (await chat("req-after", {})).text()).toContain("still here");
+  });
+});
