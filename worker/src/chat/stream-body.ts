@@ -1,5 +1,6 @@
 import { ApiError, asApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
+import { reportException } from "../telemetry/exceptions.ts";
 import { Collector } from "./collect.ts";
 import type { StreamFormat } from "./format.ts";
 import type { ServedStream } from "./serve.ts";
@@ -47,7 +48,13 @@ function bodyOf(
   if (signal.aborted) void leave(signal.reason);
   else signal.addEventListener("abort", () => void (clientLeft(signal) && leave(signal.reason)));
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
-    const next = await events.next();
+    const next = await events.next().catch((error: unknown) => {
+      // Nothing below throws past its own error event; if it does, the request is logged all the same.
+      reportException(c, error);
+      record.errorCode ??= asApiError(error).code;
+      ended();
+      throw error;
+    });
     if (next.done) {
       controller.close();
       return ended();
@@ -77,6 +84,7 @@ async function* eventsOf(c: GatewayContext, served: ServedStream, format: Stream
   } catch (error) {
     if (clientLeft(served.abort.signal)) return;
     const fault = asApiError(error);
+    if (fault !== error) reportException(c, error);
     record.errorCode = fault.code;
     yield format.failure(fault.body(record.id));
   } finally {

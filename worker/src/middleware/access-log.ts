@@ -12,8 +12,11 @@ export function accessLog(): GatewayMiddleware {
     await next();
     const status = c.res.status;
     const finish = () => {
-      write(c, status);
-      written.resolve();
+      try {
+        write(c, status);
+      } finally {
+        written.resolve();
+      }
     };
     const { ended } = c.var.record;
     if (ended === null) finish();

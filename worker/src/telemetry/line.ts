@@ -1,5 +1,5 @@
 import type { GatewayContext } from "../gateway.ts";
-import { maskForLog } from "./mask.ts";
+import { maskForLog } from "../guard/mask.ts";
 
 /** What the log says of one request. Tools and queries read it by these names: add, never rename. */
 export interface LogLine {
@@ -45,6 +45,7 @@ export interface LogLine {
 }
 
 const LONGEST_PATH = 200;
+const LONGEST_PROMPT = 32_000;
 const NOT_OURS = new Set([404, 405]);
 
 export function lineOf(c: GatewayContext, status: number): LogLine {
@@ -87,8 +88,13 @@ export function lineOf(c: GatewayContext, status: number): LogLine {
     rate_limiter: record.rateLimiter,
     error: record.errorCode,
     ...(record.refusal !== null && { refusal: record.refusal }),
-    ...(record.prompt !== null && { prompt: maskForLog(record.prompt) }),
+    ...(record.prompt !== null && { prompt: promptOf(record.prompt) }),
   };
+}
+
+/** Cut to what the platform takes as one line. What is masked is a little more, so that no half of a secret is left. */
+function promptOf(prompt: string): string {
+  return maskForLog(prompt.slice(0, LONGEST_PROMPT + 1_000)).slice(0, LONGEST_PROMPT);
 }
 
 /** Ours or the model's failure. A client that left, or asked wrongly, is none. */
