@@ -1,4 +1,4 @@
-import type { Answer } from "../backends/backend.ts";
+import type { Answer, Message } from "../backends/backend.ts";
 import type { JsonObject } from "../chat/json-body.ts";
 import { effective } from "../chat/parameters.ts";
 import type { ChatRequest } from "../chat/request.ts";
@@ -8,7 +8,7 @@ import { within } from "../patience.ts";
 import { parseModel } from "../routing/route.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
 import type { Fallen, Keeping } from "./conversation.ts";
-import { type Addition, addition, type History, NO_HISTORY, recalled, turnsOf } from "./core.ts";
+import { type Addition, addition, type History, NO_HISTORY, recalled, tokensOf, turnsOf } from "./core.ts";
 import { summarise } from "./summarise.ts";
 
 /** The Durable Object as the gateway calls it: the stub's own types wrap every result for RPC. */
@@ -24,8 +24,8 @@ export interface ConversationPort {
 export interface Talk {
   /** With the history before its own messages. */
   readonly request: ChatRequest;
-  /** Keeps the request and its answer. Never throws: the client has its answer either way. */
-  keep(answer: Answer): Promise<void>;
+  /** Keeps the request and its answer. Never throws: the client has its answer either way. Null: nothing is kept. */
+  readonly keep: ((answer: Answer) => Promise<void>) | null;
 }
 
 const HEADER = "x-sluiceway-conversation";
@@ -61,12 +61,19 @@ export function conversationsOff(param: string): ApiError {
   );
 }
 
-/** Opens a conversation for a request: reads what was said before. Throws a 503 when that can't be read. */
-export async function openTalk(c: GatewayContext, id: string, asked: ChatRequest): Promise<Talk> {
+/**
+ * Opens a conversation for a request: reads what was said before. `lead` goes before all of it, and is not kept.
+ * Throws a 503 when the history can't be read.
+ */
+export async function openTalk(
+  c: GatewayContext,
+  id: string,
+  asked: ChatRequest,
+  lead: readonly Message[] = [],
+): Promise<Talk> {
   checkSingle(asked);
   const object = conversationOf(c, id);
-  const history = await read(object);
-  const request = withHistory(c, history, asked);
+  const request = withHistory(c, await read(object), asked, lead);
   const keep = (answer: Answer) =>
     safely(c, object, () => object.append(addition(asked.messages, answer), keepingOf(c)));
   return { request, keep };
@@ -77,13 +84,25 @@ export async function openBranch(
   c: GatewayContext,
   { from, to }: { from: string | null; to: string },
   asked: ChatRequest,
+  lead: readonly Message[],
 ): Promise<Talk> {
   checkSingle(asked);
   const history = from === null ? NO_HISTORY : await read(conversationOf(c, from));
+  if (from !== null && history.turns.length === 0) throw previousNotFound(from);
   const object = conversationOf(c, to);
   const keep = (answer: Answer) =>
     safely(c, object, () => object.branch(history, addition(asked.messages, answer), keepingOf(c)));
-  return { request: withHistory(c, history, asked), keep };
+  return { request: withHistory(c, history, asked, lead), keep };
+}
+
+/** A request that is part of no conversation. */
+export function alone(request: ChatRequest, lead: readonly Message[] = []): Talk {
+  return { request: lead.length === 0 ? request : withMessages(request, [...lead, ...request.messages]), keep: null };
+}
+
+function previousNotFound(id: string): ApiError {
+  const message = `The response \`${id}\` is not kept here: it is unknown, was made with \`store: false\`, or its time is over.`;
+  return new ApiError(404, "previous_response_not_found", message, { param: "previous_response_id" });
 }
 
 export async function forget(c: GatewayContext, id: string): Promise<void> {
@@ -130,18 +149,22 @@ function keepingOf(c: GatewayContext): Keeping {
   return { windowTokens: window_tokens, ttl, summarised: summary_model !== null };
 }
 
-function withHistory(c: GatewayContext, history: History, asked: ChatRequest): ChatRequest {
-  const messages = recalled(history, asked.messages, roomFor(c, asked));
-  return { ...asked, messages, identity: { ...asked.identity, messages } };
+function withHistory(c: GatewayContext, history: History, asked: ChatRequest, lead: readonly Message[]): ChatRequest {
+  const room = roomFor(c, asked, lead);
+  return withMessages(asked, [...lead, ...recalled(history, asked.messages, room)]);
+}
+
+function withMessages(request: ChatRequest, messages: readonly Message[]): ChatRequest {
+  return { ...request, messages, identity: { ...request.identity, messages } };
 }
 
 /** Tokens of history that go along: the stage's window, or less where the model's own is nearly full. */
-function roomFor(c: GatewayContext, asked: ChatRequest): number {
+function roomFor(c: GatewayContext, asked: ChatRequest, lead: readonly Message[]): number {
   const { config } = c.var.gateway;
   const { name, version } = parseModel(asked.model);
   const versions = Object.hasOwn(config.models, name) ? (config.models[name]?.versions ?? {}) : {};
   const specs = Object.entries(versions).filter(([number]) => version === null || number === String(version));
-  const fresh = turnsOf(asked.messages).reduce((sum, { tokens }) => sum + tokens, 0);
+  const fresh = tokensOf(turnsOf([...lead, ...asked.messages]));
   const rooms = specs.map(([, spec]) => {
     if (spec.context_window === null || spec.context_window === undefined) return Number.POSITIVE_INFINITY;
     const taken = Number(effective(spec.parameters, asked.parameters).max_tokens) + estimateTokens(spec.prompt ?? "");

@@ -2,7 +2,7 @@ import { parseJsonObject } from "../chat/json-body.ts";
 import { readChatRequest } from "../chat/request.ts";
 import { ChunkWriter, completionBody } from "../chat/shapes.ts";
 import { streamResponse } from "../chat/stream-body.ts";
-import { answerStream, answerWhole } from "../conversation/serve.ts";
+import { talkFor, talkStream, talkWhole } from "../conversation/serve.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { json } from "./json.ts";
 
@@ -11,10 +11,11 @@ export async function chatCompletions(c: GatewayContext): Promise<Response> {
   const { max_tokens } = c.var.gateway.config.limits;
   const body = parseJsonObject(await c.var.readBody());
   const request = readChatRequest(body, max_tokens);
+  const talk = await talkFor(c, body, request);
   if (request.stream) {
-    const served = await answerStream(c, body, request);
+    const served = await talkStream(c, talk);
     return streamResponse(c, served, new ChunkWriter(served.name, request.includeUsage));
   }
-  const { name, answer, usage } = await answerWhole(c, body, request);
+  const { name, answer, usage } = await talkWhole(c, talk);
   return json(c, completionBody(name, answer, usage));
 }
