@@ -2,6 +2,7 @@ import { Hono } from "hono";
 import { admin } from "./endpoints/admin/admin.ts";
 import { getArtifact } from "./endpoints/artifacts.ts";
 import { chatCompletions } from "./endpoints/chat-completions.ts";
+import { responses } from "./endpoints/responses.ts";
 import { embeddings } from "./endpoints/embeddings.ts";
 import { completions } from "./endpoints/completions.ts";
 import { healthz } from "./endpoints/healthz.ts";
@@ -43,6 +44,8 @@ export function createApp(gateway: Gateway): Hono<GatewayHono> {
   app.all("/v1/completions", methodNotAllowed("POST"));
   app.post("/v1/embeddings", ...admitted, embeddings);
   app.all("/v1/embeddings", methodNotAllowed("POST"));
+  app.post("/v1/responses", ...admitted, responses);
+  app.all("/v1/responses", methodNotAllowed("POST"));
   app.get("/v1/models", ...admitted, listModels);
   app.all("/v1/models", methodNotAllowed("GET"));
   app.get("/v1/models/:id", ...admitted, getModel);
