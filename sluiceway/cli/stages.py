@@ -171,8 +171,8 @@ def _print_up(stage: str, outputs: Mapping[str, object]) -> None:
     print_text(f"  {outputs.get('curl', '')}")
     print_text()
     print_text("Watch it:")
-    watching = "sluiceway local logs workers -f" if stage == LOCAL else f"sluiceway output {stage}"
-    print_text(f"  .venv/bin/{watching}")
+    print_text(f"  .venv/bin/sluiceway logs {stage} -f")
+    print_text(f"  .venv/bin/sluiceway top {stage}")
 
 
 def _flat(value: object) -> str:
