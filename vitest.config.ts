@@ -15,7 +15,11 @@ const miniflare = {
   },
   ratelimits: { RATE_LIMIT: { namespace_id: "1001", simple: { limit: 5, period: 60 as const } } },
   queueProducers: { EVENTS: "test-events" },
-  bindings: { API_KEY: "test-key", VERSION: { id: "11111111-test", tag: "", timestamp: "" } },
+  bindings: {
+    API_KEY: "test-key",
+    BUDGET_WEBHOOK: "https://hooks.test/budget",
+    VERSION: { id: "11111111-test", tag: "", timestamp: "" },
+  },
   analyticsEngineDatasets: { METRICS: { dataset: "test" } },
   cf: false as const,
 };

@@ -56,6 +56,10 @@ describe("leaseFor", () => {
 });
 
 describe("percentDue", () => {
+  it("knows no share of nothing", () => {
+    expect(percentDue({ period: "day", nanos: 0 }, sums(), true)).toBeNull();
+  });
+
   it.each([
     [499, false, null],
     [500, false, 50],

@@ -58,6 +58,8 @@ export function leaseFor(limits: readonly Limit[], sums: Sums, want: number, eac
 /** The share that a limit's alert is due for, 50, 80 or 100, or null. `refused`: a request has just not fitted it. */
 export function percentDue(limit: Limit, sums: Sums, refused: boolean): number | null {
   const spent = spentIn(limit.period, sums);
+  // A budget of nothing is a way to say no: it has no shares.
+  if (limit.nanos === 0) return null;
   // Since a request must fit whole, a budget seldom ends at its last cent: the first refusal is its end.
   if (spent >= limit.nanos || (refused && spent >= limit.nanos * NEARLY)) return 100;
   return ALERT_PERCENTS.findLast((percent) => spent * 100 >= limit.nanos * percent) ?? null;

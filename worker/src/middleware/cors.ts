@@ -4,7 +4,7 @@ import type { GatewayMiddleware } from "../gateway.ts";
 const METHODS = "GET, POST, OPTIONS";
 const EXPOSED = [
   ...["x-request-id", "x-sluiceway-model", "x-sluiceway-variant", "x-sluiceway-release", "x-sluiceway-cache"],
-  ...["x-sluiceway-fallback", "x-sluiceway-degraded", "server-timing", "retry-after"],
+  ...["x-sluiceway-fallback", "x-sluiceway-degraded", "server-timing", "retry-after", "x-sluiceway-budget-reset"],
 ].join(", ");
 
 /**

@@ -1,5 +1,6 @@
 import { env } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
+import { keyFor, pricedConfig, WatchedLedgers } from "../../test/support/budget.ts";
 import { chatBody, errorOf, Stage } from "../../test/support/stage.ts";
 import type { GatewayEnv } from "../env.ts";
 
@@ -54,5 +55,55 @@ describe("rate limit", () => {
     const { keys, binding } = counting();
     await new Stage({}, { RATE_LIMIT: binding }).ask({ path: PATH, body: chatBody(), headers: { authorization: "" } });
     expect(keys).toEqual([]);
+  });
+});
+
+describe("requests a minute of a key", () => {
+  const open = (name: string, ledgers = new WatchedLedgers()) => {
+    const { keys, binding } = counting();
+    const stage = new Stage(pricedConfig(name), { RATE_LIMIT: binding, LEDGER: ledgers.binding });
+    return { keys, stage };
+  };
+
+  it("gw_12 stand in place of the stage's, and are counted exactly", async () => {
+    const { keys, stage } = open("minute-exact");
+    const { headers } = await keyFor("minute-exact", { requestsPerMinute: 8 });
+    const answers: Response[] = [];
+    for (let i = 0; i < 10; i++) answers.push(await stage.chat({}, { ...headers, "x-forwarded-for": `9.9.9.${i}` }));
+    expect(answers.map(({ status }) => status)).toEqual([...Array(8).fill(200), 429, 429]);
+    const refused = answers.at(-1) as Response;
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(50);
+    expect(await errorOf(refused)).toMatchObject({
+      ...{ code: "rate_limit_exceeded", message: "More than 8 requests in 60 seconds." },
+    });
+    expect(keys).toEqual([]);
+    stage.ahead = 62_000;
+    expect((await stage.chat({}, headers)).status).toBe(200);
+  });
+
+  it("count one key's requests against no other's", async () => {
+    const { stage } = open("minute-apart");
+    for (let i = 0; i < 3; i++) {
+      const { headers } = await keyFor("minute-apart", { requestsPerMinute: 1 });
+      expect((await stage.chat({}, headers)).status).toBe(200);
+      expect((await stage.chat({}, headers)).status).toBe(429);
+    }
+  });
+
+  it("ask nobody while a refusal lasts", async () => {
+    const ledgers = new WatchedLedgers();
+    const { stage } = open("minute-known", ledgers);
+    const { headers } = await keyFor("minute-known", { requestsPerMinute: 1 });
+    for (let i = 0; i < 20; i++) await stage.chat({}, headers);
+    expect(ledgers.count("hit")).toBe(2);
+  });
+
+  it("let requests pass when they can't be counted, and the log says so", async () => {
+    const ledgers = new WatchedLedgers();
+    ledgers.before = () => Promise.reject(new Error("down"));
+    const { stage } = open("minute-lost", ledgers);
+    const { headers } = await keyFor("minute-lost", { requestsPerMinute: 1 });
+    for (let i = 0; i < 3; i++) expect((await stage.chat({}, headers)).status).toBe(200);
+    expect(stage.requestLogs.map((line) => line.rate_limiter)).toEqual(["failed", "failed", "failed"]);
   });
 });

@@ -3,6 +3,7 @@ import { newKey } from "../../src/access/key-text.ts";
 import type { KeySpec } from "../../src/access/keys.ts";
 import { ledgerOf } from "../../src/budget/accounts.ts";
 import { nanosOf } from "../../src/budget/money.ts";
+import type { LedgerPort } from "../../src/budget/protocol.ts";
 import { sha256Hex } from "../../src/digest.ts";
 import type { GatewayEnv } from "../../src/env.ts";
 import { type Stage, stageConfig } from "./stage.ts";
@@ -50,4 +51,34 @@ export async function bookedIn(ledger: string, now = Date.now()): Promise<{ nano
 export function settledBy(...stages: Stage[]): number {
   const costs = stages.flatMap(({ requestLogs }) => requestLogs.map((line) => Number(line.cost_usd ?? 0)));
   return costs.reduce((sum, usd) => sum + nanosOf(usd), 0);
+}
+
+/** The platform's ledgers, with a count of what is asked of them by method, and faults to order. */
+export class WatchedLedgers {
+  readonly calls: (keyof LedgerPort)[] = [];
+  /** What each call waits for first, or throws. */
+  before: (method: keyof LedgerPort) => Promise<void> = async () => {};
+
+  /** As the binding `LEDGER`. */
+  get binding(): GatewayEnv["LEDGER"] {
+    const getByName = (name: string): LedgerPort => {
+      const port = ledgerOf(bindings, name);
+      const watched = async <T>(method: keyof LedgerPort, call: () => Promise<T>): Promise<T> => {
+        this.calls.push(method);
+        await this.before(method);
+        return call();
+      };
+      return {
+        reserve: (ask) => watched("reserve", () => port.reserve(ask)),
+        hit: (now, perMinute) => watched("hit", () => port.hit(now, perMinute)),
+        report: (report) => watched("report", () => port.report(report)),
+        spend: (now) => watched("spend", () => port.spend(now)),
+      };
+    };
+    return { getByName } as unknown as GatewayEnv["LEDGER"];
+  }
+
+  count(method: keyof LedgerPort): number {
+    return this.calls.filter((call) => call === method).length;
+  }
 }
