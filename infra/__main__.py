@@ -22,7 +22,7 @@ def main() -> None:
     settings = read_settings(stage)
     if not pulumi.runtime.is_dry_run():
         settings.ready()
-    planned = plan(settings, catalog.load(workspace))
+    planned = plan(settings, catalog.load_for(workspace, stage))
     secrets = {name: secret_value(workspace, stage, name) for name in planned.secrets}
     rendered = render_stage(planned, workspace)
     if rendered.note:

@@ -17,6 +17,7 @@ from sluiceway.catalog.model import File, ModelFile, Version
 from sluiceway.catalog.workers_ai import MODELS
 from sluiceway.domain.fault import Fault
 from sluiceway.domain.model import ArtifactFile, Model, ModelVersion, Price, check_model_name, parse_ref
+from sluiceway.domain.stage import LOCAL
 from sluiceway.errors import UserError
 from sluiceway.settings import yaml_file
 from sluiceway.settings.faults import told
@@ -38,6 +39,14 @@ def load(workspace: Workspace) -> Catalog:
     _check_fallbacks(models)
     lock.check(folder, models)
     return Catalog(models)
+
+
+def load_for(workspace: Workspace, stage: str) -> Catalog:
+    """The catalogue for a stage. Only stage local takes versions that aren't in the lock yet."""
+    found = load(workspace)
+    if stage != LOCAL:
+        lock.require_locked(workspace.root / FOLDER, found.models)
+    return found
 
 
 def _model(folder: Path, path: Path) -> Model:

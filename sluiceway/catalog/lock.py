@@ -85,6 +85,17 @@ def missing_from_lock(folder: Path, models: tuple[Model, ...]) -> tuple[str, ...
     return tuple(str(v.ref) for model in models for v in model.versions if str(v.ref) not in locked)
 
 
+def require_locked(folder: Path, models: tuple[Model, ...]) -> None:
+    """UserError for a version without a line: nothing keeps it from being changed after it was released."""
+    missing = missing_from_lock(folder, models)
+    if missing:
+        raise UserError(
+            f"{', '.join(missing)} has no line yet, so nothing would notice a later change",
+            path=f"models/{NAME}",
+            hint="write it with `python -m sluiceway.catalog`, and commit it with the version",
+        )
+
+
 def append(folder: Path, models: tuple[Model, ...]) -> tuple[str, ...]:
     """Writes a line for each version that has none; returns them."""
     added = missing_from_lock(folder, models)

@@ -42,7 +42,7 @@ def check_stage(workspace: Workspace, stage: str) -> Checked:
     """Reads and checks all that a stage is made from. Raises UserError at the first fault."""
     settings.require_stage(workspace, stage)
     loaded = settings.load(workspace, stage)
-    return Checked(workspace, stage, loaded, plan(loaded, catalog.load(workspace)))
+    return Checked(workspace, stage, loaded, plan(loaded, catalog.load_for(workspace, stage)))
 
 
 def local_ports(front: int | None = None, api: int | None = None) -> tuple[int, int]:

@@ -7,6 +7,7 @@ to itself; both are put right here.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
@@ -94,8 +95,15 @@ for _name in ("CheckConfig", "DiffConfig", "Configure", "Check", "Create", "Read
     setattr(PluginServicer, _name, _wrapped(_name))
 
 
+async def _orphaned(parent: int) -> None:
+    """Returns when the engine has died without a word: nobody could ever call again."""
+    while os.getppid() == parent:
+        await asyncio.sleep(1)
+
+
 def serve(provider: TableProvider, version: str, argv: list[str]) -> None:
-    """Runs until the engine ends the process. Prints the port as the first line, as the engine expects."""
+    """Runs until the engine ends the process, or is gone itself. Prints the port as the first line, as the engine expects."""
+    parent = os.getppid()
     engine = next((arg for arg in argv if not arg.startswith("-")), "")
 
     async def run() -> None:
@@ -106,7 +114,9 @@ def serve(provider: TableProvider, version: str, argv: list[str]) -> None:
         await server.start()
         sys.stdout.write(f"{port}\n")
         sys.stdout.flush()
-        await server.wait_for_termination()
+        over = {asyncio.ensure_future(server.wait_for_termination()), asyncio.ensure_future(_orphaned(parent))}
+        await asyncio.wait(over, return_when=asyncio.FIRST_COMPLETED)
+        await server.stop(0)
 
     try:
         asyncio.run(run())

@@ -126,3 +126,13 @@ def test_the_command_adds_lines_and_says_which(
     models({"chat.yaml": CHAT % "b"})
     assert command.main() == 2
     assert capsys.readouterr().err.startswith("error: models/chat.yaml: chat@1 was changed")
+
+
+def test_only_the_local_stage_takes_a_version_that_the_lock_does_not_keep(models: Models) -> None:
+    workspace = models({"chat.yaml": CHAT % "be kind"})
+    assert catalog.load_for(workspace, "local").models
+    with pytest.raises(UserError, match=r"models/versions\.lock: chat@1 has no line yet") as caught:
+        catalog.load_for(workspace, "staging")
+    assert "python -m sluiceway.catalog" in str(caught.value.hint)
+    lock.append(workspace.root / "models", catalog.load(workspace).models)
+    assert catalog.load_for(workspace, "staging").models
