@@ -102,7 +102,7 @@ async def _orphaned(parent: int) -> None:
 
 
 def serve(provider: TableProvider, version: str, argv: list[str]) -> None:
-    """Runs until the engine ends the process, or is gone itself. Prints the port as the first line, as the engine expects."""
+    """Runs until the engine ends the process, or is gone itself. Its first line is the port, as the engine expects."""
     parent = os.getppid()
     engine = next((arg for arg in argv if not arg.startswith("-")), "")
 

@@ -1,4 +1,4 @@
-"""What the gateway does around a model, decided; the Worker's own defaults are the same (tests/contract/policies.json)."""
+"""What the gateway does around a model, decided; the Worker assumes the same (tests/contract/policies.json)."""
 
 from __future__ import annotations
 
