@@ -89,8 +89,11 @@ const Config = v.object({
     ttl: count,
     /** Also cache requests that leave the temperature to the model version. */
     sampled: v.optional(v.boolean(), false),
-    /** Longest that a request waits for an equal one that is on its way, in milliseconds; 0: each asks for itself. */
-    coalesce_ms: v.optional(count, 5_000),
+    /**
+     * Longest that a request waits for an equal one that is on its way, in milliseconds, a streamed one at most 5,000.
+     * 0: each asks for itself.
+     */
+    coalesce_ms: v.optional(count, 30_000),
     /** Answers to nearly the same question too. Null: only to the very same. */
     semantic: v.optional(v.nullable(Semantic), null),
   }),

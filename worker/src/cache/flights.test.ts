@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { Answer } from "../backends/backend.ts";
-import { Flights, type Leader, type Turn } from "./flights.ts";
+import type { Route } from "../routing/route.ts";
+import { Flights, type Leader, type Shared, type Turn } from "./flights.ts";
 
 const ANSWER: Answer = {
   choices: [{ index: 0, message: { role: "assistant", content: "yes" }, finish_reason: "stop" }],
   usage: null,
 };
+const SHARED: Shared = { answer: ANSWER, by: { model: "chat" } as Route, fallback: null };
 const never = new AbortController().signal;
 
 function leaderOf(turn: Turn): Leader {
@@ -20,9 +22,9 @@ describe("Flights", () => {
     const flights = new Flights(Date.now);
     const leader = leaderOf(await flights.turn("k", 1000, never));
     const others = Promise.all([1, 2, 3].map(() => flights.turn("k", 1000, never)));
-    leader.share(ANSWER);
+    leader.share(SHARED);
     leader.end(false);
-    expect(await others).toEqual([{ answer: ANSWER }, { answer: ANSWER }, { answer: ANSWER }]);
+    expect(await others).toEqual([SHARED, SHARED, SHARED]);
     expect(isLeader(await flights.turn("k", 1000, never))).toBe(true);
   });
 
@@ -48,7 +50,7 @@ describe("Flights", () => {
     first.end(true);
     const next = await Promise.race(others);
     await scheduler.wait(100);
-    leaderOf(next).share(ANSWER);
+    leaderOf(next).share(SHARED);
     const all = await Promise.all(others);
     expect(all.filter(isLeader)).toHaveLength(1);
     expect(all.filter((turn) => turn !== "alone" && "answer" in turn)).toHaveLength(2);

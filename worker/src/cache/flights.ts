@@ -1,13 +1,23 @@
 import type { Answer } from "../backends/backend.ts";
 import { pause } from "../resilience/pause.ts";
+import type { Route } from "../routing/route.ts";
 
 /** A leader that has been gone this long without a word was ended by the runtime. */
 const LOST_MS = 60_000;
 const FIRST_LOOK_MS = 5;
 const LOOK_MS = 40;
 
+/** An answer for all who wait. */
+export interface Shared {
+  readonly answer: Answer;
+  /** The version that gave it. */
+  readonly by: Route;
+  /** Why it was not the version that was asked. */
+  readonly fallback: { readonly model: string; readonly reason: string } | null;
+}
+
 /** How a leader ended: with an answer for all, with none that may be shared, or by leaving. */
-type End = { readonly answer: Answer } | "alone" | "left";
+type End = Shared | "alone" | "left";
 
 interface Flight {
   readonly since: number;
@@ -15,12 +25,12 @@ interface Flight {
 }
 
 /** What one request is to do: give this answer, or ask, alone or with others waiting for the outcome. */
-export type Turn = { readonly answer: Answer } | { readonly leader: Leader } | "alone";
+export type Turn = Shared | { readonly leader: Leader } | "alone";
 
 /** Held by the request that asks; the first word counts. */
 export interface Leader {
   /** Its answer is also that of those who wait. */
-  share(answer: Answer): void;
+  share(shared: Shared): void;
   /** It has none that others may have: they ask for themselves. `left`: nor was there any; one of them takes over. */
   end(left: boolean): void;
 }
@@ -66,6 +76,6 @@ export class Flights {
       flight.end = how;
       if (this.#flights.get(key) === flight) this.#flights.delete(key);
     };
-    return { share: (answer) => end({ answer }), end: (left) => end(left ? "left" : "alone") };
+    return { share: end, end: (left) => end(left ? "left" : "alone") };
   }
 }

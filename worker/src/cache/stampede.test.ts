@@ -1,7 +1,7 @@
 import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { answerWith, type FakeAi, refuse } from "../../test/support/fake-ai.ts";
-import { chatBody, eventsOf, request, Stage, textOfEvents } from "../../test/support/stage.ts";
+import { chatBody, eventsOf, request, Stage, stageConfig, textOfEvents } from "../../test/support/stage.ts";
 
 type Json = Record<string, unknown>;
 let turn = 0;
@@ -15,6 +15,18 @@ function slowly(stage: Stage, reply: Parameters<FakeAi["replyWith"]>[0], ms = 15
     await scheduler.wait(ms);
     return reply(run);
   });
+}
+
+/** Its chat model is down, and another one stands in. */
+function downStage(): Stage {
+  const { chat, ...models } = stageConfig().models as Record<string, Json>;
+  const spare = { task: "chat", versions: { "1": { backend: "workers-ai", id: "@cf/spare" } }, split: [[1, 100]] };
+  const stage = new Stage({
+    models: { ...models, chat: { ...chat, fallback: ["spare"] }, spare },
+    resilience: { attempts: 1 },
+  });
+  slowly(stage, (run) => (run.model === "@cf/spare" ? answerWith("spared")(run) : refuse(500, 3043, "down")(run)));
+  return stage;
 }
 
 const outcomes = (responses: Response[]) => responses.map(({ headers }) => headers.get("x-sluiceway-cache")).sort();
@@ -109,6 +121,27 @@ describe("equal requests at once", () => {
       expect(outcomes(await many(3, () => stage.chat(body)))).toEqual(["miss", "miss", "miss"]);
       expect(stage.ai.runs).toHaveLength(3);
     }
+  });
+
+  it("share a stand-in's answer, which says so, when their own model is down", async () => {
+    const stage = downStage();
+    const body = fresh();
+    const responses = await many(5, () => stage.chat(body));
+    expect(outcomes(responses)).toEqual(["hit", "hit", "hit", "hit", "miss"]);
+    expect(responses.map(({ headers }) => headers.get("x-sluiceway-fallback"))).toEqual(
+      Array(5).fill("spare@1; reason=error"),
+    );
+    for (const response of responses) expect(((await response.json()) as Json).model).toBe("spare@1");
+    expect(stage.ai.runs.filter(({ model }) => model === "@cf/spare")).toHaveLength(1);
+  });
+
+  it("don't take a stand-in's answer that they refuse", async () => {
+    const stage = downStage();
+    const body = fresh();
+    const leading = stage.chat(body);
+    await scheduler.wait(20);
+    const refusing = await stage.chat(body, { "x-sluiceway-fallback": "none" });
+    expect([(await leading).status, refusing.status]).toEqual([200, 502]);
   });
 
   it("don't wait for one that has the cache passed by", async () => {

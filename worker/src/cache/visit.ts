@@ -1,25 +1,33 @@
+import { modelAllowed } from "../access/allowed.ts";
 import type { Answer } from "../backends/backend.ts";
 import type { ChatRequest } from "../chat/request.ts";
 import type { GatewayContext } from "../gateway.ts";
+import type { Chain } from "../resilience/chain.ts";
+import { refOf } from "../routing/find.ts";
 import type { Route } from "../routing/route.ts";
 import { isKeepable } from "./exact.ts";
-import type { Leader } from "./flights.ts";
+import type { Leader, Shared } from "./flights.ts";
 import { type CacheIdentity, cacheKey } from "./key.ts";
 import { questionOf } from "./likeness.ts";
 import type { Place } from "./semantic.ts";
+
+/** Who waits for a stream waits for its end, where its own would have begun long before. */
+const STREAM_PATIENCE_MS = 5_000;
 
 /** One request at the cache: what it found, and what becomes of its own answer. */
 export interface Visit {
   /** Null when the answer is neither sought nor kept. */
   readonly key: string | null;
   readonly answer: Answer | null;
+  /** The version that gave the answer which was found. */
+  readonly by: Route | null;
   /** Offers a whole new answer, by the version that gave it. */
   keep(answer: Answer, by: Route): void;
   /** To be called when the request is over, whatever became of it. `left`: its client is gone. */
   end(left: boolean): void;
 }
 
-const PASSED_BY: Visit = { key: null, answer: null, keep: () => {}, end: () => {} };
+const PASSED_BY: Visit = { key: null, answer: null, by: null, keep: () => {}, end: () => {} };
 
 /**
  * Looks for the answer to a request: kept ones first, then one that an equal request is about to get, then one to
@@ -28,32 +36,42 @@ const PASSED_BY: Visit = { key: null, answer: null, keep: () => {}, end: () => {
 export async function visitCache(
   c: GatewayContext,
   request: ChatRequest,
-  route: Route,
+  chain: Pick<Chain, "first" | "hasOthers">,
   signal: AbortSignal,
 ): Promise<Visit> {
   const { gateway, record } = c.var;
+  const route = chain.first;
   record.cache = "bypass";
   if (!gateway.cache.admits(request, c.req.raw.headers)) return PASSED_BY;
   record.cache = "miss";
   const identity = identityOf(c, request, route);
   const key = await cacheKey(identity);
   const kept = await gateway.cache.find(c.env.CACHE, key);
-  if (kept !== null) return hit(c, key, kept);
-  const turn = await gateway.flights.turn(key, gateway.config.cache.coalesce_ms, signal);
-  if (turn === "alone") return new OpenVisit(c, request, route, key, null, null);
-  if ("answer" in turn) return hit(c, key, turn.answer);
+  if (kept !== null) return hit(c, key, { answer: kept, by: route, fallback: null });
+  const { coalesce_ms } = gateway.config.cache;
+  const patience = request.stream ? Math.min(coalesce_ms, STREAM_PATIENCE_MS) : coalesce_ms;
+  const turn = await gateway.flights.turn(key, patience, signal);
+  if (turn !== "alone" && "answer" in turn && mayHave(c, chain, turn)) return hit(c, key, turn);
+  if (turn === "alone" || "answer" in turn) return new OpenVisit(c, request, route, key, null, null);
   // Another one may have led and ended while KV was asked, or between two looks.
   const late = gateway.cache.recent(key);
   if (late !== null) {
-    turn.leader.share(late);
-    return hit(c, key, late);
+    const shared = { answer: late, by: route, fallback: null };
+    turn.leader.share(shared);
+    return hit(c, key, shared);
   }
   return compare(c, request, route, { identity, key, leader: turn.leader });
 }
 
-function hit(c: GatewayContext, key: string, answer: Answer): Visit {
+/** An answer of a stand-in is for those who would have gone to it themselves. */
+function mayHave(c: GatewayContext, chain: Pick<Chain, "hasOthers">, { by, fallback }: Shared): boolean {
+  return fallback === null || (chain.hasOthers && modelAllowed(c.var.principal, refOf(by)));
+}
+
+function hit(c: GatewayContext, key: string, { answer, by, fallback }: Shared): Visit {
   c.var.record.cache = "hit";
-  return { ...PASSED_BY, key, answer };
+  c.var.record.fallback = fallback ?? c.var.record.fallback;
+  return { ...PASSED_BY, key, answer, by };
 }
 
 interface Led {
@@ -74,14 +92,15 @@ async function compare(
   if (semantic === null || question === null) return new OpenVisit(c, request, route, key, leader, null);
   const { answer, place } = await semantic.find(c, identity, question);
   if (answer === null) return new OpenVisit(c, request, route, key, leader, place);
-  leader.share(answer);
+  leader.share({ answer, by: route, fallback: null });
   c.var.record.cache = "semantic";
-  return { ...PASSED_BY, key, answer };
+  return { ...PASSED_BY, key, answer, by: route };
 }
 
 class OpenVisit implements Visit {
   readonly key: string;
   readonly answer = null;
+  readonly by = null;
   readonly #c: GatewayContext;
   readonly #request: ChatRequest;
   readonly #route: Route;
@@ -106,8 +125,9 @@ class OpenVisit implements Visit {
 
   keep(answer: Answer, by: Route): void {
     const own = by.model === this.#route.model && by.version === this.#route.version;
-    // A stand-in's answer is not what those who wait have asked for.
-    if (own && isKeepable(answer)) this.#leader?.share(answer);
+    if (isKeepable(answer)) {
+      this.#leader?.share({ answer, by, fallback: own ? null : this.#c.var.record.fallback });
+    }
     this.#leader?.end(false);
     this.#c.executionCtx.waitUntil(this.#keep(answer, own ? null : by));
   }

@@ -115,8 +115,11 @@ async function depart(trip: Trip): Promise<Kept | Fare> {
 
 async function board(trip: Trip): Promise<Kept | Fare> {
   const { c, request, chain, abort } = trip;
-  const visit = await timed(c.var.record, "cache", () => visitCache(c, request, chain.first, abort.signal));
-  if (visit.answer !== null) return { name: nameAt(trip, chain.first), answer: visit.answer, route: chain.first };
+  const visit = await timed(c.var.record, "cache", () => visitCache(c, request, chain, abort.signal));
+  if (visit.answer !== null) {
+    const route = visit.by ?? chain.first;
+    return { name: nameAt(trip, route), answer: visit.answer, route };
+  }
   try {
     return { trip, visit, holding: await Holding.open(trip) };
   } catch (error) {
