@@ -45,7 +45,7 @@ def test_the_openai_client_gets_the_same_answer_streamed_and_not(client: openai.
 
 def test_models_are_listed_in_openais_shape(client: openai.OpenAI) -> None:
     with client:
-        assert {model.id for model in client.models.list()} == {"chat", "intent"}
+        assert {model.id for model in client.models.list()} == {"chat", "embed", "intent"}
 
 
 def send(served: Served, users: list[str]) -> dict[str, set[str]]:

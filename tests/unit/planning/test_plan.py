@@ -30,7 +30,7 @@ def planned(stage: str = "dev", **stated: object) -> StagePlan:
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_stage_of_this_repository_has_a_plan(stage: str) -> None:
     found = plan(settings.load(HERE, stage), CATALOG)
-    assert [model.name for model in found.models] == ["chat", "intent"]
+    assert [model.name for model in found.models] == ["chat", "embed", "intent"]
     assert {artifact.name for artifact in found.artifacts} == {"model.onnx", "manifest.json"}
     for artifact in found.artifacts:
         assert (HERE.root / artifact.source_path).stat().st_size == artifact.bytes
@@ -182,12 +182,12 @@ def test_a_zone_rule_covers_this_stages_hosts_and_no_other() -> None:
         (
             {"models": {"chatt": {"split": [{"version": "chatt@1", "weight": 100}]}}},
             "here: config.sluiceway:models.chatt: there is no model 'chatt'",
-            "did you mean chat? known models: chat, intent",
+            "did you mean chat? known models: chat, embed, intent",
         ),
         (
             {"models": {}},
             "here: config.sluiceway:models: a stage serves at least one model",
-            "take the key out to serve what Pulumi.yaml says, or give a split to one of: chat, intent",
+            "take the key out to serve what Pulumi.yaml says, or give a split to one of: chat, embed, intent",
         ),
         (
             {"secrets": ["API_KEY", "METRICS"]},
