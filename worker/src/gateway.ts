@@ -8,6 +8,7 @@ import type { Flights } from "./cache/flights.ts";
 import type { SemanticCache } from "./cache/semantic.ts";
 import type { GatewayConfig } from "./config.ts";
 import type { GatewayEnv } from "./env.ts";
+import type { Blocklist } from "./guard/blocklist.ts";
 import type { RequestRecord } from "./record.ts";
 import type { Health } from "./resilience/health.ts";
 import type { LiveTable } from "./routing/table.ts";
@@ -28,6 +29,8 @@ export interface Gateway {
   readonly access: Access;
   readonly accounts: Accounts;
   readonly telemetry: Telemetry;
+  /** What no answer may hold; null on a stage that lists nothing. */
+  readonly blocklist: Blocklist | null;
 }
 
 export interface GatewayVariables {

@@ -7,6 +7,7 @@ import { SemanticCache } from "./cache/semantic.ts";
 import { parseConfig } from "./config.ts";
 import type { GatewayEnv } from "./env.ts";
 import type { Ambient } from "./gateway.ts";
+import { Blocklist } from "./guard/blocklist.ts";
 import { Health } from "./resilience/health.ts";
 import { controllerOf, LiveTable } from "./routing/table.ts";
 import { newTelemetry } from "./telemetry/telemetry.ts";
@@ -46,6 +47,7 @@ export function createGateway(configText: string, ambient: Ambient = PLATFORM): 
     access: new Access(config, ambient.now),
     accounts,
     telemetry: newTelemetry(config, health, ambient),
+    blocklist: Blocklist.of(config.guard.blocklist),
   });
   return {
     fetch: (request, env, ctx) => app.fetch(request, env, ctx),

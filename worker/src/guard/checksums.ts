@@ -25,9 +25,11 @@ export function isIban(text: string): boolean {
   const plain = text.replaceAll(" ", "");
   if (plain.length < 15 || plain.length > 34) return false;
   let rest = 0;
-  for (const character of plain.slice(4) + plain.slice(0, 4)) {
-    const value = Number.parseInt(character, 36);
-    rest = (rest * (value > 9 ? 100 : 10) + value) % 97;
+  for (let at = 0; at < plain.length; at++) {
+    const unit = plain.charCodeAt((at + 4) % plain.length);
+    // Letters count from ten, as two digits.
+    rest = unit < 0x3a ? rest * 10 + unit - 0x30 : rest * 100 + unit - 0x37;
+    rest %= 97;
   }
   return rest === 1;
 }

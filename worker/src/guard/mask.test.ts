@@ -96,6 +96,7 @@ describe("mask", () => {
       "password=",
       "eyJ",
       "-----BEGIN ",
+      `-----BEGIN PRIVATE ${"KEY"}-----`,
       "://a:",
       "AB12 ",
       "sk-",

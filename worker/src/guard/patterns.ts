@@ -9,6 +9,8 @@ export interface Pattern {
    * look-behind of one character.
    */
   readonly shape: string;
+  /** What every one of them holds, so that most texts are not searched for it. */
+  readonly hint?: string;
   /** Tells a real one from digits that only look like it. */
   readonly real?: (text: string) => boolean;
 }
@@ -33,25 +35,31 @@ export const PATTERNS: readonly Pattern[] = [
   {
     kind: "private_key",
     // Up to its end, the end of the string that it is in, or of the text.
-    shape: `-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----[^"']{0,20000}?(?:-----END[A-Z ]{0,32}-----|(?=["'])|$)`,
+    shape: `-----BEGIN [A-Z ]{0,20}PRIVATE KEY(?: BLOCK)?-----(?:[^"']{0,20000}?(?:-----END[A-Z ]{0,32}-----|(?=["'])|$)|[^"']{20000})`,
+    hint: "-----BEGIN ",
   },
-  { kind: "token", shape: `${START}eyJ[\\w-]{16,4096}(?:\\.[\\w-]{2,8192}){0,4}` },
+  { kind: "token", hint: "eyJ", shape: `${START}eyJ[\\w-]{16,4096}(?:\\.[\\w-]{2,8192}){0,4}` },
   { kind: "key", shape: `${START}(?:sk|pk|rk)[-_](?:[A-Za-z]{2,12}[-_]){0,3}[A-Za-z0-9_-]{16,256}${END}` },
   { kind: "key", shape: `${START}(?:gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_\\w{40,255}|glpat-[\\w-]{20,64})${END}` },
   { kind: "key", shape: `${START}(?:AKIA|ASIA|AGPA|AROA)[A-Z0-9]{16}${END}` },
-  { kind: "key", shape: `${START}AIza[\\w-]{35}(?![\\w-])` },
+  { kind: "key", hint: "AIza", shape: `${START}AIza[\\w-]{35}(?![\\w-])` },
   { kind: "key", shape: `${START}(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{10,255}${END}` },
   { kind: "key", shape: `${START}(?:hf_[A-Za-z0-9]{30,64}|npm_[A-Za-z0-9]{36}|pypi-[\\w-]{50,255})${END}` },
   { kind: "key", shape: `${START}(?:LTAI[A-Za-z0-9]{12,26}|AKID[A-Za-z0-9]{28,40})${END}` },
   // The user stays readable, the password doesn't.
-  { kind: "password", shape: `://[!#-&(-.0-9;-?A-Z_a-z~]{0,64}:(?<value>[!#-&(-.0-9;-?A-Z_a-z~]{1,128})@` },
-  { kind: "token", shape: `${START}[Bb]earer {1,3}(?<value>[A-Za-z0-9._~+/=-]{16,4096})` },
+  {
+    kind: "password",
+    hint: "://",
+    shape: `://[!#-&(-.0-9;-?A-Z_a-z~]{0,64}:(?<value>[!#-&(-.0-9;-?A-Z_a-z~]{1,128})@`,
+  },
+  { kind: "token", hint: "earer ", shape: `${START}[Bb]earer {1,3}(?<value>[A-Za-z0-9._~+/=-]{16,4096})` },
   {
     kind: "secret",
     shape: `${SECRET_NAME}["'\`]?(?: {0,3}(?:=>?|:|：) {0,3}|(?: is |是 ?|为 ?)(?=${VALUE}{0,64}\\d))["'\`]?${NO_VALUE}(?<value>${VALUE}{6,256})`,
   },
   {
     kind: "email",
+    hint: "@",
     shape: `(?<![\\w.+%-])[A-Za-z0-9][\\w.+%-]{0,63}@(?:[A-Za-z0-9-]{1,63}\\.){1,8}[A-Za-z]{2,24}(?![A-Za-z0-9-])`,
   },
   {
