@@ -158,7 +158,7 @@ describe("the circuit", () => {
     expect([refused.status, refused.headers.get("retry-after"), calls()]).toEqual([503, "10", 3]);
     expect(await errorOf(refused)).toMatchObject({
       code: "backend_unavailable",
-      message: expect.stringMatching(/asked again in 10 s.*oops/),
+      message: expect.stringMatching(/asked again in 10 s \(last: upstream_error\)/),
     });
   });
 

@@ -95,6 +95,7 @@ class Attempts<T> {
     let last: Failure | null = null;
     let sick = false;
     for (let call = 1; ; call++) {
+      this.#steps.signal.throwIfAborted();
       // Asked anew for each call: the circuit may have opened meanwhile, by this request's failure or by others'.
       if (!health.breaker.admits()) break;
       const outcome = await this.#call({ route, abort: this.#abortOf(), rejectIfBusy: more }, health);
@@ -225,6 +226,6 @@ function atLimit(route: Route, { limit, limitedForMs }: BackendHealth): ApiError
 
 function circuitOpen(route: Route, { breaker, lastFailure }: BackendHealth): ApiError {
   const seconds = Math.max(1, Math.ceil(breaker.openForMs / 1000));
-  const message = `${refOf(route)} has failed again and again, and is asked again in ${seconds} s. Its last failure: ${lastFailure}`;
+  const message = `${refOf(route)} has failed again and again, and is asked again in ${seconds} s (last: ${lastFailure}).`;
   return new ApiError(503, "backend_unavailable", message, { headers: { "retry-after": String(seconds) } });
 }

@@ -31,7 +31,7 @@ export class BackendHealth {
     return this.#limit;
   }
 
-  /** The last failure's message, until the backend answers. */
+  /** The last failure's code, until the backend answers; its words may be about another caller's prompt. */
   get lastFailure(): string | null {
     return this.#lastFailure;
   }
@@ -46,7 +46,7 @@ export class BackendHealth {
   failed(failure: Failure, afterMs: number | null): void {
     if (failure.sick) {
       this.breaker.failed();
-      this.#lastFailure = failure.error.message;
+      this.#lastFailure = failure.error.code;
       return;
     }
     this.breaker.ended();

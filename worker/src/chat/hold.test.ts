@@ -1,0 +1,114 @@
+import { describe, expect, it } from "vitest";
+import type { Piece } from "../backends/backend.ts";
+import { beginStream } from "./hold.ts";
+
+const says = (delta: Record<string, unknown>, finish_reason: string | null = null): Piece => ({
+  choices: [{ index: 0, delta, finish_reason }],
+  usage: null,
+});
+const usage = { prompt_tokens: 5, completion_tokens: 0, total_tokens: 5 };
+const SILENCE = { firstMs: 100, idleMs: 50 };
+
+/** These pieces, each after so many milliseconds; an error is thrown in its turn. */
+async function* stream(steps: [number, Piece | Error][], ended: { by?: string } = {}) {
+  try {
+    for (const [after, step] of steps) {
+      await scheduler.wait(after);
+      if (step instanceof Error) throw step;
+      yield step;
+    }
+  } finally {
+    ended.by = "end";
+  }
+}
+
+async function all(pieces: AsyncGenerator<Piece, void, undefined>): Promise<Piece[]> {
+  const seen: Piece[] = [];
+  for await (const piece of pieces) seen.push(piece);
+  return seen;
+}
+
+const begin = (steps: [number, Piece | Error][], abort = new AbortController(), ended = {}) =>
+  beginStream(async () => stream(steps, ended), SILENCE, abort);
+
+describe("beginStream", () => {
+  it("holds back what says nothing, and gives the rest", async () => {
+    const empty: Piece[] = [
+      says({ role: "assistant", content: "" }),
+      says({ content: null, tool_calls: [] }),
+      says({}),
+    ];
+    const pieces = await begin([...empty.map((piece): [number, Piece] => [0, piece]), [0, says({ content: "a" })]]);
+    expect(await all(pieces)).toEqual([says({ content: "a" })]);
+  });
+
+  it.each([
+    ["reasoning", says({ reasoning: "hm" })],
+    ["a tool call", says({ tool_calls: [{ index: 0 }] })],
+    ["the end", says({}, "stop")],
+  ])("takes %s for content", async (_, piece) => {
+    const pieces = await begin([
+      [0, piece],
+      [0, new Error("later")],
+    ]);
+    expect((await pieces.next()).value).toEqual(piece);
+    await expect(pieces.next()).rejects.toThrow("later");
+  });
+
+  it("gw_07 goes on holding when only usage was told, and doesn't lose it", async () => {
+    const told: Piece = { choices: [], usage };
+    await expect(
+      begin([
+        [0, told],
+        [0, new Error("reset")],
+      ]),
+    ).rejects.toThrow("reset");
+    const pieces = await begin([
+      [0, told],
+      [0, says({ content: "a" })],
+    ]);
+    expect(await all(pieces)).toEqual([told, says({ content: "a" })]);
+  });
+
+  it("gw_03 waits for the first content only so long, however much else comes", async () => {
+    const abort = new AbortController();
+    const ended: { by?: string } = {};
+    const start = performance.now();
+    const frames = Array.from({ length: 50 }, (): [number, Piece] => [20, says({ role: "assistant" })]);
+    await expect(begin(frames, abort, ended)).rejects.toMatchObject({ status: 504 });
+    expect(performance.now() - start).toBeLessThan(800);
+    expect(abort.signal.aborted).toBe(true);
+    await expect.poll(() => ended.by).toBe("end");
+  });
+
+  it("allows the first content more time than later ones", async () => {
+    const pieces = await begin([
+      [75, says({ content: "a" })],
+      [10, says({ content: "b" })],
+      [10_000, says({ content: "c" })],
+    ]);
+    const seen: Piece[] = [];
+    const read = async () => {
+      for await (const piece of pieces) seen.push(piece);
+    };
+    await expect(read()).rejects.toMatchObject({ code: "upstream_timeout" });
+    expect(seen).toHaveLength(2);
+  });
+
+  it("throws what opening throws, and lets the backend go when the reader leaves", async () => {
+    const open = () => Promise.reject(new Error("refused"));
+    await expect(beginStream(open, SILENCE, new AbortController())).rejects.toThrow("refused");
+    const ended: { by?: string } = {};
+    const pieces = await begin(
+      [
+        [0, says({ content: "a" })],
+        [0, says({ content: "b" })],
+      ],
+      new AbortController(),
+      ended,
+    );
+    await pieces.next();
+    await pieces.return();
+    await expect.poll(() => ended.by).toBe("end");
+  });
+});
