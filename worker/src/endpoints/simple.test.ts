@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { errorOf, Stage } from "../../test/support/stage.ts";
+import { answerWith, delta, sse } from "../../test/support/fake-ai.ts";
+import { errorOf, eventsOf, Stage } from "../../test/support/stage.ts";
 
 const post = (stage: Stage, body: unknown) => stage.ask({ path: "/", body });
 
@@ -26,8 +27,62 @@ describe("POST /", () => {
     );
   });
 
+  const turns = [
+    { role: "user", content: "I am Ada." },
+    { role: "assistant", content: "Hello Ada." },
+  ];
+
+  it.each([
+    ["a prompt with a history", { prompt: "Who am I?", history: turns }],
+    ["messages", { messages: [...turns, { role: "user", content: "Who am I?" }] }],
+  ])("takes %s", async (_, body) => {
+    const stage = new Stage();
+    expect((await post(stage, { ...body, model: "chat@1" })).status).toBe(200);
+    expect(stage.ai.lastRun.inputs.messages).toEqual([...turns, { role: "user", content: "Who am I?" }]);
+  });
+
+  it("remembers a conversation by its id alone", async () => {
+    const stage = new Stage({ conversations: { enabled: true } });
+    for (const prompt of ["one", "two"]) await post(stage, { prompt, conversation: "simple-talk", model: "chat@1" });
+    expect((stage.ai.lastRun.inputs.messages as { content: string }[]).map(({ content }) => content)).toEqual([
+      "one",
+      "Hello from the model.",
+      "two",
+    ]);
+  });
+
+  it("streams what the whole answer would be, piece by piece", async () => {
+    const stage = new Stage();
+    stage.ai.replyWith(answerWith("北京 is far."));
+    const response = await post(stage, { prompt: "Hi", stream: true });
+    expect(response.headers.get("content-type")).toMatch(/^text\/event-stream/);
+    const events = await eventsOf(response);
+    expect(events.at(-1)).toEqual({ done: true });
+    const texts = (events.slice(0, -1) as { response: { text: string } }[]).map((event) => event.response.text);
+    expect(texts.length).toBeGreaterThan(1);
+    expect(texts.join("")).toBe("北京 is far.");
+  });
+
+  it("ends a stream that breaks with one error event", async () => {
+    const stage = new Stage();
+    stage.ai.replyWith(() => sse([delta("half")]));
+    const events = await eventsOf(await post(stage, { prompt: "Hi", stream: true }));
+    expect(events).toEqual([
+      { response: { text: "half" } },
+      { error: expect.objectContaining({ code: "upstream_broken", request_id: "req-test-1" }) },
+    ]);
+  });
+
   it.each([
     [{}, "prompt"],
+    [{ prompt: "Hi", history: "Ada" }, "history"],
+    [{ prompt: "Hi", history: [{ role: "robot", content: "" }] }, "history[0].role"],
+    [{ prompt: "Hi", history: [{ role: "user" }] }, "history[0].content"],
+    [{ prompt: "Hi", messages: [{ role: "user", content: "Hi" }] }, "messages"],
+    [{ messages: [{ role: "user" }] }, "messages[0].content"],
+    [{ messages: [] }, "messages"],
+    [{ prompt: "Hi", stream: 1 }, "stream"],
+    [{ prompt: "Hi", conversation: "c" }, "conversation"],
     [{ prompt: 5 }, "prompt"],
     [{ prompt: "  \n" }, "prompt"],
     [{ prompt: "Hi", max_tokens: 0 }, "max_tokens"],

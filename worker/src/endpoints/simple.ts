@@ -1,26 +1,90 @@
+import type { Piece } from "../backends/backend.ts";
+import { DONE, type StreamFormat, sseEvent } from "../chat/format.ts";
 import { type JsonObject, parseJsonObject } from "../chat/json-body.ts";
 import { type ChatRequest, readChatRequest } from "../chat/request.ts";
-import { serveWhole } from "../chat/serve.ts";
+import type { AnswerName } from "../chat/shapes.ts";
+import { streamResponse } from "../chat/stream-body.ts";
+import { talkFor, talkStream, talkWhole } from "../conversation/serve.ts";
+import type { ErrorBody } from "../errors.ts";
 import { ApiError, badRequest } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { defaultModel } from "../routing/route.ts";
 import { textOf } from "../tokens/estimate.ts";
 import { json } from "./json.ts";
 
-/** `POST /`: `{"prompt", "max_tokens"?, "temperature"?, "model"?, "user"?}` -> `{"response": {"text"}}`. */
+/**
+ * `POST /`: `{"prompt", "history"?}` or `{"messages"}`, with `max_tokens`, `temperature`, `model`, `user`, `stream` and
+ * `conversation` as wanted -> `{"response": {"text"}}`, once or as a stream of events that each add to the text.
+ */
 export async function simple(c: GatewayContext): Promise<Response> {
-  const { answer } = await serveWhole(c, readSimpleRequest(c, parseJsonObject(await c.var.readBody())));
-  return json(c, { response: { text: textOf(answer.choices[0]?.message.content ?? null) } });
+  const body = parseJsonObject(await c.var.readBody());
+  const request = readSimpleRequest(c, body);
+  const talk = await talkFor(c, body, request);
+  if (request.stream) {
+    const served = await talkStream(c, talk);
+    return streamResponse(c, served, new SimpleWriter(served.name));
+  }
+  const { name, answer } = await talkWhole(c, talk);
+  return json(c, simpleBody(name, textOf(answer.choices[0]?.message.content ?? null)));
 }
 
 function readSimpleRequest(c: GatewayContext, body: JsonObject): ChatRequest {
   const { config } = c.var.gateway;
-  const { prompt, max_tokens, temperature, user } = body;
+  const { max_tokens, temperature, user, stream } = body;
+  const messages = readSimpleMessages(body);
+  const model = body.model ?? defaultModel(config);
+  if (model === null) throw new ApiError(404, "model_not_found", "This stage serves no chat model.");
+  try {
+    return readChatRequest({ model, messages, max_tokens, temperature, user, stream }, config.limits.max_tokens);
+  } catch (error) {
+    throw body.messages === undefined ? inHistory(error) : error;
+  }
+}
+
+function readSimpleMessages({ prompt, history, messages }: JsonObject): unknown {
+  if (messages !== undefined && messages !== null) {
+    if (prompt !== undefined || history !== undefined) {
+      throw badRequest("Send either `messages`, or `prompt` with `history`.", "messages");
+    }
+    return messages;
+  }
   if (prompt === undefined) throw badRequest('`prompt` is missing: send {"prompt": "..."}.', "prompt");
   if (typeof prompt !== "string") throw badRequest("`prompt` must be a string.", "prompt");
   if (prompt.trim() === "") throw badRequest("`prompt` is empty.", "prompt");
-  const model = body.model ?? defaultModel(config);
-  if (model === null) throw new ApiError(404, "model_not_found", "This stage serves no chat model.");
-  const messages = [{ role: "user", content: prompt }];
-  return readChatRequest({ model, messages, max_tokens, temperature, user }, config.limits.max_tokens);
+  const before = history ?? [];
+  if (!Array.isArray(before)) throw badRequest("`history` must be an array of messages.", "history");
+  return [...before, { role: "user", content: prompt }];
+}
+
+/** A fault of a message, by the name of the field that it came in. */
+function inHistory(error: unknown): unknown {
+  if (!(error instanceof ApiError) || error.param?.startsWith("messages") !== true) return error;
+  const param = error.param.replace("messages", "history");
+  return new ApiError(error.status, error.code, error.message.replace(error.param, param), { param });
+}
+
+function simpleBody({ degraded }: AnswerName, text: string): JsonObject {
+  return { response: { text }, ...(degraded !== undefined && { sluiceway: { degraded } }) };
+}
+
+/** Events of the same shape as the whole answer, each with what it adds to the text. */
+class SimpleWriter implements StreamFormat {
+  readonly #name: AnswerName;
+
+  constructor(name: AnswerName) {
+    this.#name = name;
+  }
+
+  piece(piece: Piece): string {
+    const text = piece.choices.map(({ index, delta }) => (index === 0 ? (delta.content ?? "") : "")).join("");
+    return text === "" ? "" : sseEvent(simpleBody(this.#name, text));
+  }
+
+  end(): string {
+    return DONE;
+  }
+
+  failure(fault: ErrorBody): string {
+    return sseEvent(fault);
+  }
 }
