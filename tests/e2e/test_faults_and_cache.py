@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,10 +27,10 @@ def fault(served: Served, *words: str) -> None:
     assert added.code == 0, added.err
 
 
-def ask(served: Served, question: str, **more: Any) -> httpx.Response:  # noqa: ANN401
+def ask(served: Served, question: str, timeout: float = 60, **more: Any) -> httpx.Response:  # noqa: ANN401
     body = {"model": "chat@1", "messages": [{"role": "user", "content": question}], "temperature": 0, **more}
     headers = {"authorization": f"Bearer {served.key}"}
-    answer = httpx.post(f"{served.url}/v1/chat/completions", json=body, headers=headers, timeout=60)
+    answer = httpx.post(f"{served.url}/v1/chat/completions", json=body, headers=headers, timeout=timeout)
     assert answer.status_code == 200, answer.text
     return answer
 
@@ -49,6 +50,19 @@ def test_equal_requests_at_once_are_one_call_of_the_model(served: Served) -> Non
     assert Counter(answer.headers["x-sluiceway-cache"] for answer in answers) == {"miss": 1, "hit": MANY - 1}
     listed = served.checkout.sluiceway("local", "faults", "list")
     assert listed.out.endswith("hit 1 of 1\n"), listed.out
+
+
+def test_those_who_wait_go_on_when_the_one_who_asks_leaves(served: Served) -> None:
+    fault(served, "--model", "chat@1", "--delay-ms", "2000")
+    with ThreadPoolExecutor(6) as pool:
+        leaving = pool.submit(ask, served, "first one leaves", timeout=0.8)
+        time.sleep(0.3)
+        began = time.monotonic()
+        answers = list(pool.map(lambda _: ask(served, "first one leaves"), range(5)))
+        took = time.monotonic() - began
+    assert isinstance(leaving.exception(), httpx.ReadTimeout)
+    assert Counter(answer.headers["x-sluiceway-cache"] for answer in answers) == {"miss": 1, "hit": 4}
+    assert took < 8, "one took over at once"
 
 
 def test_a_purge_of_a_model_takes_its_answers(served: Served) -> None:
