@@ -8,7 +8,8 @@ const STREAM = `: comment\n\n${TEXTS.map((text) => `data: ${JSON.stringify({ tex
 
 async function decode(chunks: Uint8Array[], signal = new AbortController().signal): Promise<string[]> {
   const events: string[] = [];
-  for await (const data of decodeEvents(streamOf(chunks).body as ReadableStream<Uint8Array>, signal)) events.push(data);
+  for await (const data of decodeEvents(streamOf(chunks).body as ReadableStream<Uint8Array>, signal))
+    events.push(...data);
   return events;
 }
 
@@ -46,7 +47,7 @@ describe("decodeEvents", () => {
       },
     });
     for await (const data of decodeEvents(body, new AbortController().signal)) {
-      expect(data).toBe("x");
+      expect(data[0]).toBe("x");
       break;
     }
     expect(cancelled).toBe(true);

@@ -1,5 +1,5 @@
 import { ApiError } from "../errors.ts";
-import type { Call, Piece } from "./backend.ts";
+import type { Call, Piece, PieceChoice } from "./backend.ts";
 import { decodeEvents } from "./sse.ts";
 import { broken } from "./whole.ts";
 
@@ -11,21 +11,72 @@ export async function* pieces(
 ): AsyncGenerator<Piece, void, undefined> {
   const progress = new Progress(Number(call.parameters.max_tokens));
   try {
-    for await (const data of decodeEvents(body, call.signal)) {
-      if (data === "[DONE]") {
-        const last = progress.closing();
-        if (last !== null) yield last;
-        return;
-      }
-      const piece = read(data);
-      progress.note(piece);
-      yield piece;
+    for await (const events of decodeEvents(body, call.signal)) {
+      const batch = readBatch(events, read, progress);
+      for (const piece of batch.pieces) yield piece;
+      if (batch.fault !== null) throw batch.fault.reason;
+      if (batch.done) return;
     }
   } catch (error) {
     call.signal.throwIfAborted();
     throw error instanceof ApiError ? error : broken(error);
   }
   if (!progress.finished) throw broken(undefined);
+}
+
+interface Batch {
+  readonly pieces: Piece[];
+  /** Whether the last event of the answer was among them. */
+  readonly done: boolean;
+  /** What is wrong with an event; those before it count. */
+  readonly fault: { readonly reason: unknown } | null;
+}
+
+/** Reads the events that came together. Words that follow each other become one piece: the client gets them at once. */
+function readBatch(events: readonly string[], read: (data: string) => Piece, progress: Progress): Batch {
+  const pieces: Piece[] = [];
+  try {
+    for (const data of events) {
+      if (data === "[DONE]") {
+        const last = progress.closing();
+        if (last !== null) pieces.push(last);
+        return { pieces, done: true, fault: null };
+      }
+      const piece = read(data);
+      progress.note(piece);
+      const before = pieces.at(-1);
+      if (before === undefined || !extend(before, piece)) pieces.push(piece);
+    }
+    return { pieces, done: false, fault: null };
+  } catch (reason) {
+    return { pieces, done: false, fault: { reason } };
+  }
+}
+
+/** Adds the text of `next` to that of `before`, when both only say some; else false, and nothing is changed. */
+function extend(before: Piece, next: Piece): boolean {
+  const said = onlyText(next);
+  const first = before.choices[0];
+  if (said === null || onlyText(before)?.field !== said.field || first?.index !== next.choices[0]?.index) return false;
+  (first as PieceChoice).delta[said.field] += said.text;
+  return true;
+}
+
+/** The one field of text that a piece says, or null for a piece that says anything else. */
+function onlyText({ choices, usage }: Piece): { field: string; text: string } | null {
+  const [choice] = choices;
+  if (usage !== null || choice === undefined || choices.length > 1 || choice.finish_reason !== null) return null;
+  let found: { field: string; text: string } | null = null;
+  for (const field in choice.delta) {
+    const text = choice.delta[field];
+    if (field === "role" || text === null) continue;
+    if (found !== null || typeof text !== "string") return null;
+    found = { field, text };
+  }
+  for (const field in choice) {
+    if (field !== "index" && field !== "delta" && choice[field] !== null) return null;
+  }
+  return found;
 }
 
 /** How far a stream has come, to tell an answer that ended from one that broke off. */
