@@ -71,7 +71,11 @@ export async function startBundled(config: Json, ai: URL): Promise<BundledStage>
       CONVERSATIONS: { className: "Conversation", useSQLite: true },
     },
     ratelimits: { RATE_LIMIT: { namespace_id: "1001", simple: { limit: 1000, period: 60 } } },
-    bindings: { API_KEY: "test-key", VERSION: { id: "v-1", tag: "", timestamp: "" } },
+    bindings: {
+      API_KEY: "test-key",
+      ADMIN_KEY: "test-admin-key-0123456789",
+      VERSION: { id: "v-1", tag: "", timestamp: "" },
+    },
     analyticsEngineDatasets: { METRICS: { dataset: "test" } },
     cf: false,
     handleRuntimeStdio: (stdout, stderr) => {
@@ -87,7 +91,7 @@ async function bundleGateway(): Promise<string> {
   const contents = `
     import { createGateway } from "./src/index.ts";
     import config from "./config.json";
-    export { RolloutController } from "./src/index.ts";
+    export { Conversation, KeyRing, Ledger, RolloutController } from "./src/index.ts";
     export default createGateway(config);`;
   const result = await build({
     stdin: { contents, resolveDir: root, loader: "ts" },
