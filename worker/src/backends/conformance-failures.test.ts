@@ -52,12 +52,18 @@ describe.each(KITS)("%s", (_, make) => {
     await expect(kit.backend.complete(call(kit))).rejects.toMatchObject({ headers: { "retry-after": date } });
   });
 
-  it.each([
+  it.each<[string, () => Response]>([
     ["broken JSON", () => new Response("{", { headers: { "content-type": "application/json" } })],
     ["no answer", () => Response.json({})],
     ["null", () => Response.json(null)],
     ["no choice", () => Response.json({ choices: [] })],
-    ["a choice that is none", () => Response.json({ choices: [null] })],
+    ...[null, 5, "x", [], {}, { message: null }, { message: "x" }, { message: ["x"] }].map(
+      (choice) =>
+        [`the choice ${JSON.stringify(choice)}`, () => Response.json({ choices: [choice] })] as [
+          string,
+          () => Response,
+        ],
+    ),
     ["a page", () => new Response("<html>")],
     ["a body that breaks off", () => streamOf([new TextEncoder().encode('{"choices"')], new Error("reset"))],
   ])("calls %s a failure of the backend", async (_, reply) => {
@@ -67,7 +73,7 @@ describe.each(KITS)("%s", (_, make) => {
     await expect(kit.backend.embed(embedCall(kit))).rejects.toMatchObject({ name: "ApiError", status: 502 });
   });
 
-  it.each([
+  it.each<[string, string[]]>([
     ["that just stops", [delta("a")]],
     ["with a broken event", [delta("a"), '{"choi']],
     ["with an error event", [delta("a"), '{"error":{"message":"x"}}', "[DONE]"]],
@@ -76,7 +82,13 @@ describe.each(KITS)("%s", (_, make) => {
     ["without any event", []],
     ["of nothing but its end", ["[DONE]"]],
     ["of null", ["null", "[DONE]"]],
-    ["of a choice that is none", ['{"choices":[null]}', "[DONE]"]],
+    ...[null, 5, "x", [], { delta: "x" }, { delta: ["x"] }, { delta: 5 }].map(
+      (choice) =>
+        [`of the choice ${JSON.stringify(choice)}`, [JSON.stringify({ choices: [choice] }), "[DONE]"]] as [
+          string,
+          string[],
+        ],
+    ),
   ])("gw_03 calls a stream %s a failure, not a short answer", async (_, events) => {
     const kit = make();
     kit.replyWith(() => sse(events));

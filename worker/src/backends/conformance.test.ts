@@ -103,6 +103,37 @@ describe.each(KITS)("%s", (_, make) => {
     expect((await streamed(kit))[0]?.choices[0]?.delta).toEqual({ [field]: "2 and 2" });
   });
 
+  it("makes text of what comes as parts, a number or an object", async () => {
+    const kit = make();
+    const parts = [{ type: "thinking", thinking: [] }, { type: "text", text: "a" }, { type: "text", text: "b" }]; // biome-ignore format: short
+    for (const [content, text] of [
+      [parts, "ab"],
+      [7, "7"],
+      [{ a: 1 }, '{"a":1}'],
+      [[1, 2], "[1,2]"],
+    ] as const) {
+      // biome-ignore format: short
+      const message = { role: "assistant", content };
+      kit.replyWith(() => Response.json({ choices: [{ index: 0, message, finish_reason: "stop" }] }));
+      expect((await kit.backend.complete(call(kit))).choices[0]?.message.content).toBe(text);
+      kit.replyWith(() => sse([choice({ delta: { content } }), choice({}, "stop"), "[DONE]"]));
+      expect(textOf(await streamed(kit))).toBe(text);
+    }
+  });
+
+  it.each([
+    [{ prompt_tokens: -5, completion_tokens: 1 }],
+    [{ prompt_tokens: 5, completion_tokens: "1" }],
+    [{ prompt_tokens: null, completion_tokens: 1 }],
+    ["x"],
+    [7],
+  ])("gw_15 takes no usage for told that can't be: %j", async (usage) => {
+    const kit = make();
+    const message = { role: "assistant", content: "x" };
+    kit.replyWith(() => Response.json({ choices: [{ index: 0, message, finish_reason: "stop" }], usage }));
+    expect((await kit.backend.complete(call(kit))).usage).toBeNull();
+  });
+
   it("gw_15 tells cached tokens in OpenAI's field, wherever the server tells them", async () => {
     const kit = make();
     const message = { role: "assistant", content: "x" };

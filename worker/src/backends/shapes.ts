@@ -2,28 +2,49 @@ import type { Choice, PieceChoice, Usage } from "./backend.ts";
 
 type Json = Record<string, unknown>;
 
-/** A choice of a whole answer in OpenAI's shape. Fields that we don't know (logprobs, reasoning) travel along. */
+/**
+ * A choice of a whole answer in OpenAI's shape. Fields that we don't know (logprobs, reasoning) travel along. Throws for
+ * one that says nothing at all, which must not pass for an empty answer.
+ */
 export function readChoice(raw: unknown, position: number): Choice {
-  const { message, index, finish_reason, ...rest } = raw as Json;
-  const said = (message ?? {}) as Json;
-  const content = said.content === undefined || said.content === null ? null : asText(said.content);
+  const { message, index, finish_reason, ...rest } = asObject(raw);
+  const said = asObject(message);
   return {
     ...rest,
     index: typeof index === "number" ? index : position,
-    message: { ...said, role: "assistant", content },
+    message: { ...said, role: "assistant", content: contentOf(said.content) },
     finish_reason: reasonOf(finish_reason) ?? "stop",
   };
 }
 
 /** A choice of one event of a stream in OpenAI's shape. */
 export function readPieceChoice(raw: unknown, position: number): PieceChoice {
-  const { delta, index, finish_reason, ...rest } = raw as Json;
+  const { delta, index, finish_reason, ...rest } = asObject(raw);
+  const said = { ...asObject(delta ?? {}) };
+  if (said.content !== undefined) said.content = contentOf(said.content);
   return {
     ...rest,
     index: typeof index === "number" ? index : position,
-    delta: { ...((delta ?? {}) as Json) },
+    delta: said,
     finish_reason: reasonOf(finish_reason),
   };
+}
+
+function asObject(value: unknown): Json {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Json;
+  throw new TypeError("an object was expected");
+}
+
+/** What is said, as text. Some servers send it in parts, of which those that aren't text are the model's thoughts. */
+function contentOf(value: unknown): string | null {
+  if (typeof value === "string") return value;
+  if (value === undefined || value === null) return null;
+  if (!Array.isArray(value) || !value.every(isPart)) return asText(value);
+  return value.map((part) => (part.type === "text" && typeof part.text === "string" ? part.text : "")).join("");
+}
+
+function isPart(value: unknown): value is { type: string; text?: unknown } {
+  return typeof (value as { type?: unknown } | null)?.type === "string";
 }
 
 /** Some servers say "" for an answer that goes on. */
@@ -40,7 +61,7 @@ export function asText(value: unknown): string {
 export function readUsage(raw: unknown): Usage | null {
   if (typeof raw !== "object" || raw === null) return null;
   const { prompt_tokens: asked, completion_tokens: said } = raw as Json;
-  if (typeof asked !== "number" || typeof said !== "number") return null;
+  if (!isCount(asked) || !isCount(said)) return null;
   return {
     ...raw,
     ...cachedOf(raw as Json),
@@ -54,14 +75,19 @@ export function readUsage(raw: unknown): Usage | null {
 function cachedOf(raw: Json): Json {
   const cached = raw.cached_tokens ?? raw.prompt_cache_hit_tokens;
   const details = (raw.prompt_tokens_details ?? {}) as Json;
-  if (typeof cached !== "number" || details.cached_tokens !== undefined) return {};
+  if (!isCount(cached) || details.cached_tokens !== undefined) return {};
   return { prompt_tokens_details: { ...details, cached_tokens: cached } };
+}
+
+/** A count below nothing would give money back. */
+function isCount(value: unknown): value is number {
+  return typeof value === "number" && value >= 0;
 }
 
 /** Tokens of an embedding, whose answer has no completion. */
 export function readPromptUsage(raw: unknown): Usage | null {
   if (typeof raw !== "object" || raw === null) return null;
   const { prompt_tokens: asked, total_tokens: all } = raw as Json;
-  const read = typeof asked === "number" ? asked : all;
-  return typeof read === "number" ? { prompt_tokens: read, completion_tokens: 0, total_tokens: read } : null;
+  const read = asked ?? all;
+  return isCount(read) ? { prompt_tokens: read, completion_tokens: 0, total_tokens: read } : null;
 }
