@@ -93,6 +93,7 @@ describe("Conversation", () => {
     await from.append(turn("one"), KEEPING);
     const history = await from.recall();
     await left.branch(history, turn("two"), KEEPING);
+    await right.branch(history, turn("first"), KEEPING);
     await right.branch(history, turn("other"), KEEPING);
     expect(await Promise.all([from, left, right].map(firstWords))).toEqual([["one"], ["one", "two"], ["one", "other"]]);
   });

@@ -55,9 +55,10 @@ export class Conversation extends DurableObject<unknown> {
     });
   }
 
-  /** Begins as the continuation of another conversation, which stays as it is. */
+  /** Begins, anew if it must, as the continuation of another conversation, which stays as it is. */
   branch(history: History, addition: Addition, keeping: Keeping): Fallen | null {
     return this.ctx.storage.transactionSync(() => {
+      for (const table of ["turns", "notes"]) this.ctx.storage.sql.exec(`DELETE FROM ${table}`);
       this.#setNote("system", JSON.stringify(history.system));
       if (history.summary !== null) this.#setNote("summary", history.summary);
       this.#write(history.turns, 1);
