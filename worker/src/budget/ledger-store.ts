@@ -97,6 +97,11 @@ export class LedgerStore {
     this.#sql.exec("DELETE FROM isolates WHERE heard < ? AND until < ?", now - DAY_MS, now);
   }
 
+  /** Whether there is nothing that anybody would miss. */
+  get empty(): boolean {
+    return this.#number("SELECT (SELECT COUNT(*) FROM days) + (SELECT COUNT(*) FROM holds)") === 0;
+  }
+
   spend(now: number): Spend {
     return {
       day: this.#total("day", now),

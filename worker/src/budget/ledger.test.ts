@@ -1,4 +1,10 @@
-import { env, evictDurableObject, runInDurableObject } from "cloudflare:test";
+import {
+  abortAllDurableObjects,
+  env,
+  evictDurableObject,
+  runDurableObjectAlarm,
+  runInDurableObject,
+} from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import type { GatewayEnv } from "../env.ts";
 import type { Ledger } from "./ledger.ts";
@@ -139,6 +145,44 @@ describe("Ledger", () => {
     expect(waits.filter((wait) => wait === 0)).toHaveLength(5);
     expect(Math.max(...waits)).toBe(61);
     expect(await port.hit(NOW + 61_000, 5)).toBe(0);
+  });
+
+  it("gw_12 counts on after it was put away for being idle", async () => {
+    // A stub made before a crash stays broken after it.
+    const port = () => ledger("put-away");
+    const terms: Terms = { limits: [], alerts: null };
+    const now = Date.now();
+    expect(await port().hit(now, 1)).toBe(0);
+    expect((await port().reserve(ask(0, { now, terms, tokens: 900, tokensPerMinute: 1_000 }))).admitted).toBe(true);
+    await abortAllDurableObjects();
+    expect(await port().hit(now + 20_000, 1)).toBeGreaterThan(40);
+    const refused = ask(0, { now: now + 20_000, terms, tokens: 200, tokensPerMinute: 1_000 });
+    expect((await port().reserve(refused)).admitted).toBe(false);
+  });
+
+  it("leaves nothing behind when it only counted a minute that is over", async () => {
+    const size = () => runInDurableObject(stubOf("swept"), (_: Ledger, { storage: { sql } }) => sql.databaseSize);
+    const port = () => ledger("swept");
+    await port().hit(Date.now(), 5);
+    expect(await runDurableObjectAlarm(stubOf("swept"))).toBe(true);
+    expect(await port().hit(Date.now(), 1)).toBeGreaterThan(0);
+    await runInDurableObject(stubOf("swept"), (_: Ledger, { storage: { sql } }) => {
+      sql.exec("UPDATE seconds SET second = second - 70");
+    });
+    await abortAllDurableObjects();
+    const before = await size();
+    expect(await runDurableObjectAlarm(stubOf("swept"))).toBe(true);
+    expect(await size()).toBeLessThan(before);
+    expect(await port().hit(Date.now(), 1)).toBe(0);
+    expect((await port().spend(NOW)).day.requests).toBe(0);
+  });
+
+  it("keeps its books when its minute is over", async () => {
+    const port = ledger("kept");
+    await port.report(report(1, { batch: batch(1, { lines: [line(10)] }) }));
+    await port.hit(Date.now() - 120_000, 5);
+    await runDurableObjectAlarm(stubOf("kept"));
+    expect((await port.spend(NOW)).day.requests).toBe(1);
   });
 
   it("tells who spent it, and on what", async () => {

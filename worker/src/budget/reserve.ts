@@ -204,7 +204,8 @@ class Held implements Reservation {
     const booked = new Set<Account>();
     for (const { claim, hold } of this.#held) {
       if (hold !== null) claim.account.end(hold, line);
-      claim.account.book(line);
+      // A ledger that only counts minutes keeps no books.
+      if (claim.account.terms.limits.length > 0) claim.account.book(line);
       booked.add(claim.account);
     }
     book(this.#c, line, booked);

@@ -1,6 +1,6 @@
 const SECONDS = 60;
 /** One more than a minute has, since the oldest second may have begun up to a second before its first event. */
-const BUCKETS = SECONDS + 1;
+export const BUCKETS = SECONDS + 1;
 
 /** What happened in the last minute, by the second: never more than the limit in any sixty seconds. */
 export class SlidingWindow {
@@ -10,15 +10,21 @@ export class SlidingWindow {
   /** Adds an amount, and gives the second that it was added to. */
   add(now: number, amount: number): number {
     this.#advance(now);
-    this.#sums[this.#newest % BUCKETS] = this.#at(this.#newest) + amount;
+    this.#sums[this.#newest % BUCKETS] = this.at(this.#newest) + amount;
     return this.#newest;
   }
 
-  /** Changes what was added in a second, unless that is over a minute ago. */
-  correct(now: number, second: number, change: number): void {
+  /** Changes what was added in a second; false when that is over a minute ago. */
+  correct(now: number, second: number, change: number): boolean {
     this.#advance(now);
-    if (second > this.#newest || second <= this.#newest - BUCKETS) return;
-    this.#sums[second % BUCKETS] = Math.max(0, this.#at(second) + change);
+    if (second > this.#newest || second <= this.#newest - BUCKETS) return false;
+    this.#sums[second % BUCKETS] = Math.max(0, this.at(second) + change);
+    return true;
+  }
+
+  /** What was added in a second of the last minute. */
+  at(second: number): number {
+    return this.#sums[((second % BUCKETS) + BUCKETS) % BUCKETS] ?? 0;
   }
 
   total(now: number): number {
@@ -30,14 +36,10 @@ export class SlidingWindow {
   waitFor(now: number, amount: number, limit: number): number {
     let excess = this.total(now) + amount - limit;
     for (let second = this.#newest - SECONDS; excess > 0 && second <= this.#newest; second++) {
-      excess -= this.#at(second);
+      excess -= this.at(second);
       if (excess <= 0) return second + BUCKETS - this.#newest;
     }
     return excess > 0 ? BUCKETS : 0;
-  }
-
-  #at(second: number): number {
-    return this.#sums[((second % BUCKETS) + BUCKETS) % BUCKETS] ?? 0;
   }
 
   /** Clears the seconds that have passed. A clock that goes back adds to the newest one. */
