@@ -7,9 +7,14 @@ import type { GatewayMiddleware } from "../gateway.ts";
  */
 export function bodyLimit(maxBytes: number): GatewayMiddleware {
   return async function bodyLimit(c, next) {
-    if (Number(c.req.header("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
+    const request = c.req.raw;
+    const declared = request.headers.get("content-length");
+    if (declared !== null && Number(declared) > maxBytes) throw tooLarge(maxBytes);
     c.set("readBody", async () => {
-      const bytes = await readAtMost(c.req.raw.body, maxBytes);
+      // A declared length is what the connection delivers at most; without one the bytes are counted as they come.
+      const bytes =
+        declared === null ? await readAtMost(request.body, maxBytes) : new Uint8Array(await request.arrayBuffer());
+      if (bytes.byteLength > maxBytes) throw tooLarge(maxBytes);
       c.var.record.bytesIn = bytes.byteLength;
       return bytes;
     });
