@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from sluiceway.cli.observing import observed
 from sluiceway.cli.output import JsonFlag, StageArgument, nap, print_json, print_text
 from sluiceway.domain.stage import LOCAL
 from sluiceway.observe.events import Event, Failure, Request
+from sluiceway.observe.source_map import Places
 
 
 def register(app: typer.Typer) -> None:
@@ -29,33 +31,52 @@ def logs(
 ) -> None:
     """Print STAGE's requests: who answered, how fast, at what cost. With -f, --json prints one object a line."""
     checked = check_stage(find_workspace(), stage)
-    last: deque[Event] = deque(maxlen=lines)
-    live = stage != LOCAL
+    sources = Places(checked.workspace.build(stage) / "dist", checked.workspace.root)
+    out = Lines(lines, sources, as_json, live=stage != LOCAL)
+    for event in observed(checked, follow=follow, rest=out.rest):
+        if not errors or is_error(event):
+            out.take(event)
+    out.end(follow)
 
-    def show(event: Event) -> None:
-        print_text(json.dumps(as_object(event), ensure_ascii=False) if as_json else as_text(event))
 
-    def rest(seconds: float) -> None:
-        # Nothing is new for the first time: all that was in the log has been read.
-        nonlocal live
-        if not live:
-            for event in last:
-                show(event)
-            live = True
+class Lines:
+    """Prints events: the last ``count`` of what was, then each as it comes. ``live``: there is no past."""
+
+    def __init__(self, count: int, sources: Places, as_json: bool, *, live: bool) -> None:
+        self._last: deque[Event] = deque(maxlen=count)
+        self._sources = sources
+        self._json = as_json
+        self._live = live
+
+    def take(self, event: Event) -> None:
+        if self._live:
+            self._print(event)
+        else:
+            self._last.append(event)
+
+    def rest(self, seconds: float) -> None:
+        """There is nothing new: if that is so for the first time, all of the past has been taken."""
+        self._show_last()
         nap(seconds)
 
-    for event in observed(checked, follow=follow, rest=rest):
-        if errors and not is_error(event):
-            continue
-        if live:
-            show(event)
+    def end(self, follow: bool) -> None:
+        if self._json and not follow:
+            print_json([as_object(self._told(event)) for event in self._last])
         else:
-            last.append(event)
-    if as_json and not follow:
-        print_json([as_object(event) for event in last])
-        return
-    for event in last if not live else ():
-        show(event)
+            self._show_last()
+
+    def _show_last(self) -> None:
+        if not self._live:
+            for event in self._last:
+                self._print(event)
+            self._live = True
+
+    def _print(self, event: Event) -> None:
+        told = self._told(event)
+        print_text(json.dumps(as_object(told), ensure_ascii=False) if self._json else as_text(told))
+
+    def _told(self, event: Event) -> Event:
+        return replace(event, places=self._sources.of(event)) if isinstance(event, Failure) else event
 
 
 def is_error(event: Event) -> bool:

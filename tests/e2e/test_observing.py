@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -77,6 +79,23 @@ def test_logs_are_shown_as_text_and_errors_alone_when_asked_for(served: Served, 
     assert f" {bad}\n" in errors
     assert good not in errors
     assert "error=invalid_api_key" in errors
+
+
+def test_followed_logs_show_a_request_as_it_comes(served: Served, ask: Ask) -> None:
+    command = [served.checkout.python, "-m", "sluiceway", "logs", "local", "-n", "0", "-f", "--json"]
+    with subprocess.Popen(
+        command, cwd=served.checkout.root, env=served.checkout.environ(), stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            # Asked again and again: the first may come before the command has begun to look.
+            wanted = {ask(f"followed-{number}") for number in range(3)}
+            threading.Timer(15, lambda: wanted.add(ask("followed-late"))).start()
+            line = json.loads(process.stdout.readline())
+            assert line["event"] == "request"
+            assert line["id"] in wanted
+        finally:
+            process.terminate()
 
 
 def test_top_shows_the_traffic_of_the_last_seconds(served: Served, ask: Ask) -> None:

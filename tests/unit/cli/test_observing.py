@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import pytest
 from rich.console import Console
 
-from sluiceway.cli.logs import as_object, as_text, is_error, money
+from sluiceway.cli.logs import Lines, as_object, as_text, is_error, money
 from sluiceway.cli.top_view import view
 from sluiceway.observe.events import Event, events
+from sluiceway.observe.source_map import Places
 from sluiceway.observe.window import Window
 from tests.unit.observe.made import AT, document, line
 
@@ -54,6 +59,21 @@ def test_errors_are_failures_and_refusals_but_no_client_that_left() -> None:
 
 def test_an_object_is_the_gateways_line_with_its_time() -> None:
     assert as_object(one(line())) == {"at": "2026-11-30T13:45:00.000+00:00", **line()}
+
+
+def test_the_last_of_what_was_is_shown_once_then_each_as_it_comes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sluiceway.cli.logs.nap", lambda _seconds: None)
+    lines = Lines(2, Places(tmp_path, tmp_path), True, live=False)
+    for number in range(5):
+        lines.take(one(line(id=f"req-{number}")))
+    assert capsys.readouterr().out == ""
+    lines.rest(0)
+    lines.rest(0)
+    lines.take(one(line(id="req-5")))
+    shown = [json.loads(text)["id"] for text in capsys.readouterr().out.splitlines()]
+    assert shown == ["req-3", "req-4", "req-5"]
 
 
 def test_money_shows_the_digits_that_tell_sums_apart() -> None:

@@ -50,9 +50,9 @@ function bodyOf(
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
     const next = await events.next().catch((error: unknown) => {
       // Nothing below throws past its own error event; if it does, the request is logged all the same.
-      reportException(c, error);
       record.errorCode ??= asApiError(error).code;
       ended();
+      reportException(c, error);
       throw error;
     });
     if (next.done) {

@@ -15,7 +15,10 @@ async function broken(
   const logs: Record<string, unknown>[] = [];
   const ambient = { now: () => 0, log: (line: string) => void logs.push(JSON.parse(line) as Record<string, unknown>) };
   const c = {
-    var: { record: newRecord("req-test-1", 0), gateway: { ambient, telemetry: { sentry: null } } },
+    var: {
+      record: newRecord("req-test-1", 0),
+      gateway: { ambient, config: { release: "r-1" }, telemetry: { sentry: null } },
+    },
     env: {},
   } as unknown as GatewayContext;
   async function* pieces() {
@@ -34,7 +37,7 @@ it("an unforeseen failure in the middle of a stream is told to the log by its pl
   const { text, logs } = await broken(new RangeError("secret inside"));
   expect(text).toContain('"content":"one"');
   expect(text).toMatch(/data: \{"error":\{[^\n]*"code":"internal_error"[^\n]*\}\n\n$/);
-  expect(logs).toMatchObject([{ event: "exception", id: "req-test-1", name: "RangeError" }]);
+  expect(logs).toMatchObject([{ event: "exception", id: "req-test-1", release: "r-1", name: "RangeError" }]);
   expect(logs[0]?.frames).not.toEqual([]);
   expect(text + JSON.stringify(logs)).not.toContain("secret inside");
 });

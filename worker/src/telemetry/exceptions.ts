@@ -13,6 +13,8 @@ export function reportException(c: GatewayContext, error: unknown): void {
       event: "exception",
       level: "error",
       id: record.id,
+      // Tells which bundle the places are in, and so which source map.
+      release: gateway.config.release,
       ...(record.trace !== null && { trace_id: record.trace.traceId }),
       name: error instanceof Error ? thrown.name : typeof error,
       frames: framesOf(thrown).slice(0, 8),
