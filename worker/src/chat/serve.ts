@@ -11,7 +11,7 @@ import { degradedAnswer } from "../resilience/degrade.ts";
 import { watched } from "../resilience/watched.ts";
 import { findRoute, refOf } from "../routing/find.ts";
 import type { Route } from "../routing/route.ts";
-import type { Collector } from "./collect.ts";
+import { Collector } from "./collect.ts";
 import { orAbort } from "./deadlines.ts";
 import { beginStream } from "./hold.ts";
 import { budgetSpent, Holding } from "./holding.ts";
@@ -19,6 +19,8 @@ import { replay } from "./replay.ts";
 import type { ChatRequest } from "./request.ts";
 import type { AnswerName } from "./shapes.ts";
 import { along, callOf, nameAt, setOut, type Trip } from "./trip.ts";
+
+type Pieces = AsyncGenerator<Piece, void, undefined>;
 
 export interface ServedWhole {
   readonly name: AnswerName;
@@ -28,7 +30,7 @@ export interface ServedWhole {
 
 export interface ServedStream {
   readonly name: AnswerName;
-  readonly pieces: AsyncGenerator<Piece, void, undefined>;
+  readonly pieces: Pieces;
   /** Ends it all: to be aborted when the client leaves. */
   readonly abort: AbortController;
   /** To be called with what was streamed, and whether that is the whole answer. The first call counts. */
@@ -79,18 +81,37 @@ export async function serveStream(c: GatewayContext, request: ChatRequest): Prom
   const { trip, holding, visit } = start;
   try {
     const { value, route, health } = await ask(trip, holding, true, (call) => stream(trip, call));
+    const { pieces, said } = lookedOver(c, watched(value, health));
     const settle = (streamed: Collector, whole: boolean) => {
       const answer = streamed.answer();
-      const usage = holding.settle(answer);
+      const usage = holding.settle(said === null ? answer : said.answer());
       if (whole) visit.keep({ ...answer, usage }, route);
       visit.end(trip.abort.signal.aborted);
       return usage;
     };
-    return { name: nameAt(trip, route), pieces: guardPieces(c, watched(value, health)), abort: trip.abort, settle };
+    return { name: nameAt(trip, route), pieces, abort: trip.abort, settle };
   } catch (error) {
     holding.abandon();
     visit.end(trip.abort.signal.aborted);
     return replayed(trip, await degrade(start, error));
+  }
+}
+
+/**
+ * The pieces that the client may see, and what the model has said of which these are a part: what nobody may see has its
+ * price too. Null: the client sees all of it.
+ */
+function lookedOver(c: GatewayContext, pieces: Pieces): { pieces: Pieces; said: Collector | null } {
+  const said = new Collector();
+  const heard = noted(pieces, said);
+  const shown = guardPieces(c, heard);
+  return shown === heard ? { pieces, said: null } : { pieces: shown, said };
+}
+
+async function* noted(pieces: Pieces, said: Collector): Pieces {
+  for await (const piece of pieces) {
+    said.add(piece);
+    yield piece;
   }
 }
 
@@ -169,7 +190,7 @@ function complete(trip: Trip, call: Try): Promise<Answer> {
   return orAbort(answer_ms, call.abort, () => backend.complete(callOf(trip, call)));
 }
 
-function stream(trip: Trip, call: Try): Promise<AsyncGenerator<Piece, void, undefined>> {
+function stream(trip: Trip, call: Try): Promise<Pieces> {
   const { c } = trip;
   const { first_token_ms: firstMs, idle_ms: idleMs } = c.var.gateway.config.timeouts;
   const backend = backendOf(call.route.spec, c.env);

@@ -2,7 +2,7 @@ import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test"
 import { describe, expect, it } from "vitest";
 import { bookedIn } from "../../test/support/budget.ts";
 import { type AiRun, answerWith, delta, refuse, streamOf } from "../../test/support/fake-ai.ts";
-import { chatBody, eventsOf, Stage } from "../../test/support/stage.ts";
+import { chatBody, eventsOf, Stage, textOfEvents } from "../../test/support/stage.ts";
 
 const PATH = "/v1/chat/completions";
 const USD_IN = 1;
@@ -129,6 +129,7 @@ describe("a client that leaves", () => {
       client.abort();
       await answer.catch(() => {});
       expect(stage.ai.lastRun.aborted).toBe(true);
+      await expect.poll(() => stage.requestLogs.length).toBe(1);
       const line = lineOf(stage);
       expect(line).toMatchObject({ error: "client_disconnected", usage_estimated: true });
       expect(line.prompt_tokens).toBeGreaterThan(0);
@@ -142,6 +143,14 @@ describe("a client that leaves", () => {
 });
 
 describe("a request's price", () => {
+  it("is that of all that the model said, also of what the client may not see", async () => {
+    const stage = stageOf("hidden", { guard: { blocklist: ["forbidden"] } });
+    stage.ai.replyWith(answerWith("seen forbidden word after word after word", { usage: false }));
+    const events = await eventsOf(await stage.chat({ model: "chat", stream: true }));
+    expect(textOfEvents(events).trim()).toBe("seen");
+    expect(lineOf(stage).completion_tokens).toBeGreaterThanOrEqual(7);
+  });
+
   it.each([false, true])(
     "gw_17 is the stand-in's when that answered, and the failed calls' nothing (%s)",
     async (stream) => {

@@ -164,6 +164,7 @@ describe("POST /v1/chat/completions", () => {
       client.abort();
       await answer.catch(() => {});
       expect(stage.ai.lastRun.aborted).toBe(true);
+      await expect.poll(() => stage.logs.length).toBe(1);
       expect(stage.logs).toMatchObject([
         { event: "request", level: "info", status: 499, error: "client_disconnected" },
       ]);
