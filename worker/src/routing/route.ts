@@ -23,10 +23,16 @@ export async function routeTo(
   const model = Object.hasOwn(config.models, name) ? config.models[name] : undefined;
   if (model === undefined) throw modelNotFound(wanted);
   const split = pinned === null ? await splitOf(name) : null;
-  const version = pinned ?? choose(split ?? model.split, await point(name, user));
+  const version = pinned ?? (await chosen(split ?? model.split, name, user));
   const spec = Object.hasOwn(model.versions, String(version)) ? model.versions[String(version)] : undefined;
   if (spec === undefined) throw modelNotFound(wanted);
   return { model: name, version, variant: variantOf(split, version), spec };
+}
+
+/** Where one version has it all, nobody's place is worth a digest. */
+async function chosen(split: Split, model: string, user: string): Promise<number> {
+  const all = split.find(([, weight]) => weight === 100);
+  return all === undefined ? choose(split, await point(model, user)) : all[0];
 }
 
 function variantOf(split: Split | null, version: number): Variant {
