@@ -67,7 +67,7 @@ def _lines(mappings: str) -> Iterator[tuple[tuple[int, int, int, int], ...]]:
 
 
 def _fields(part: str) -> list[int]:
-    """Whole numbers in base 64: five bits a digit, lowest first; the sixth says that more follow, the last is the sign."""
+    """Whole numbers in base 64, lowest digits first: the sixth bit says that more follow, the lowest is the sign."""
     fields, value, shift = [], 0, 0
     for letter in part:
         digit = _DIGITS[letter]
