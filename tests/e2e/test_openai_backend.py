@@ -5,6 +5,7 @@ The local stage's own REST face is that process: it speaks OpenAI's API to whoev
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import httpx
 import openai
 import pytest
+from openai.types.chat import ChatCompletionMessageParam
 
 from sluiceway.local.runtime_file import ACCOUNT_ID, load_runtime
 from tests.e2e.checkout import Checkout, make_checkout
@@ -99,6 +101,31 @@ def test_a_chat_is_answered_whole_and_streamed_by_the_server(far: Far, model: st
     assert chunks[-1].usage == whole.usage
     asked = far.calls()[-2:]
     assert [(call["via"], call["model"], call["status"]) for call in asked] == [(via, GLM, "ok")] * 2
+
+
+@pytest.mark.parametrize("model", ["far", "through"])
+def test_gw_17_who_leaves_in_the_middle_stops_the_server(far: Far, model: str) -> None:
+    asked: list[ChatCompletionMessageParam] = [{"role": "user", "content": "#delay 50 #count 400"}]
+    stream = far.client.chat.completions.create(model=model, messages=asked, stream=True)
+    heard = [chunk for chunk, _ in zip(stream, range(5), strict=False)]
+    stream.close()
+    assert len(heard) == 5
+    until = time.monotonic() + 5
+    while (call := far.calls()[-1])["status"] == "running" and time.monotonic() < until:
+        time.sleep(0.05)
+    assert call["status"] == "cancelled"
+    assert int(str(call["tokens_sent"])) < 200
+
+
+@pytest.mark.parametrize("model", ["far", "through"])
+def test_gw_03_a_server_that_breaks_off_is_an_error_and_not_a_short_answer(far: Far, model: str) -> None:
+    asked: list[ChatCompletionMessageParam] = [{"role": "user", "content": "#cut 5 #count 50"}]
+    said = ""
+    with pytest.raises((openai.APIError, httpx.HTTPError)):
+        for chunk in far.client.chat.completions.create(model=model, messages=asked, stream=True):
+            assert chunk.choices[0].finish_reason is None
+            said += chunk.choices[0].delta.content or ""
+    assert said.split() == ["1", "2", "3", "4", "5"][: len(said.split())] != []
 
 
 def test_tools_are_called_through_the_server(far: Far) -> None:
