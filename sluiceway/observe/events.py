@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 _GONE = ("client_disconnected",)
-_UNMEASURED = ("/healthz", "/readyz")
+_HEALTH = ("/healthz", "/readyz")
+_ADMIN = "/_sluiceway/"
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,9 @@ class Request:
 
     @property
     def measured(self) -> bool:
-        """Whether it counts as traffic: somebody's look at the gateway's health does not."""
-        return self.path not in _UNMEASURED
+        """Whether it counts as traffic: looks at the gateway's health, its owner's calls and preflights do not."""
+        by_owner = self.path.startswith(_ADMIN) or self.path in _HEALTH
+        return not by_owner and self.line.get("method") != "OPTIONS"
 
 
 @dataclass(frozen=True)

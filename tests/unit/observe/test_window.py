@@ -93,10 +93,11 @@ def test_refusals_make_no_model_look_fast_and_clients_that_left_are_no_errors(cl
     assert seen.errors == (("rate_limited", 1),)
 
 
-def test_looks_at_the_gateways_health_are_no_traffic(clock: Clock) -> None:
+def test_what_no_caller_asked_for_is_no_traffic(clock: Clock) -> None:
     window = Window(10, clock)
-    for path in ("/healthz", "/readyz"):
+    for path in ("/healthz", "/readyz", "/_sluiceway/keys"):
         fill(window, AT, path=path, model=None)
+    fill(window, AT, method="OPTIONS", model=None)
     fill(window, AT, path="/v1/models", model=None)
     assert [row.name for row in window.snapshot().rows] == ["no model"]
     assert window.snapshot().total.requests == 1

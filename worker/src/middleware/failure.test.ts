@@ -34,6 +34,17 @@ describe("failures", () => {
     },
   );
 
+  it("that are no errors are answered on the admin endpoints too", async () => {
+    const stage = new Stage();
+    Object.defineProperty(stage.env, "ADMIN_KEY", {
+      get: () => {
+        throw "a text";
+      },
+    });
+    expect((await stage.ask({ path: "/_sluiceway/keys" })).status).toBe(500);
+    expect(stage.requestLogs).toMatchObject([{ status: 500, error: "internal_error" }]);
+  });
+
   it("at an unknown path are a 404 in OpenAI's shape", async () => {
     const response = await new Stage().ask({ path: "/v1/nowhere" });
     expect(response.status).toBe(404);

@@ -1,7 +1,7 @@
 import { Hono } from "hono";
 import type { GatewayHono } from "../../gateway.ts";
 import { bodyLimit } from "../../middleware/body-limit.ts";
-import { notFound } from "../../middleware/failure.ts";
+import { notFound, onlyErrors } from "../../middleware/failure.ts";
 import { adminOnly } from "./admin-only.ts";
 import { purgeCache } from "./cache.ts";
 import { createKey, getKey, listKeys, revokeKey, rotateKey } from "./keys.ts";
@@ -15,7 +15,7 @@ const BODY_BYTES = 65_536;
  */
 export function admin(): Hono<GatewayHono> {
   const app = new Hono<GatewayHono>();
-  app.use(adminOnly(), bodyLimit(BODY_BYTES));
+  app.use(onlyErrors(), adminOnly(), bodyLimit(BODY_BYTES));
   app.get("/keys", listKeys);
   app.post("/keys", createKey);
   app.get("/keys/:id", getKey);
