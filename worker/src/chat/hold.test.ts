@@ -28,8 +28,16 @@ async function all(pieces: AsyncGenerator<Piece, void, undefined>): Promise<Piec
   return seen;
 }
 
-const begin = (steps: [number, Piece | Error][], abort = new AbortController(), ended = {}) =>
-  beginStream(async () => stream(steps, ended), SILENCE, abort);
+const ends: unknown[] = [];
+const begin = (steps: [number, Piece | Error][], abort = new AbortController(), ended = {}) => {
+  ends.length = 0;
+  return beginStream(
+    async () => stream(steps, ended),
+    SILENCE,
+    abort,
+    (error) => ends.push(error),
+  );
+};
 
 describe("beginStream", () => {
   it("holds back what says nothing, and gives the rest", async () => {
@@ -95,9 +103,22 @@ describe("beginStream", () => {
     expect(seen).toHaveLength(2);
   });
 
+  it("tells how a stream ended that had begun, and nothing of one whose reader left", async () => {
+    const good: [number, Piece] = [0, says({ content: "a" })];
+    await all(await begin([good]));
+    expect(ends).toEqual([null]);
+    const broken = new Error("reset");
+    await expect(all(await begin([good, [0, broken]]))).rejects.toBe(broken);
+    expect(ends).toEqual([broken]);
+    const left = await begin([good, good]);
+    await left.next();
+    await left.return();
+    expect(ends).toEqual([]);
+  });
+
   it("throws what opening throws, and lets the backend go when the reader leaves", async () => {
     const open = () => Promise.reject(new Error("refused"));
-    await expect(beginStream(open, SILENCE, new AbortController())).rejects.toThrow("refused");
+    await expect(beginStream(open, SILENCE, new AbortController(), () => {})).rejects.toThrow("refused");
     const ended: { by?: string } = {};
     const pieces = await begin(
       [

@@ -13,12 +13,13 @@ export interface Silence {
 /**
  * Opens a stream and waits for the first piece that says something, so that a failure before it can still be mended;
  * then gives the pieces without the empty start frames that were held back. A backend that is silent for too long is
- * aborted, which throws a 504.
+ * aborted, which throws a 504. `ended` is told how the stream ended that had begun: null when it came to its end.
  */
 export async function beginStream(
   open: () => Promise<Pieces>,
   silence: Silence,
   abort: AbortController,
+  ended: (error: unknown) => void,
 ): Promise<Pieces> {
   const deadline = new Deadline(abort);
   deadline.allow(silence.firstMs);
@@ -31,7 +32,8 @@ export async function beginStream(
       usage = first.value.usage ?? usage;
       first = await deadline.wait(pieces.next());
     }
-    return resume(usage, first, pieces, deadline, silence.idleMs);
+    const rest = { pieces, deadline, idleMs: silence.idleMs, ended };
+    return resume(usage, first, rest);
   } catch (error) {
     deadline.stop();
     letGo(pieces);
@@ -39,13 +41,15 @@ export async function beginStream(
   }
 }
 
-async function* resume(
-  usage: Usage | null,
-  first: IteratorResult<Piece, void>,
-  pieces: Pieces,
-  deadline: Deadline,
-  idleMs: number,
-): Pieces {
+interface Rest {
+  readonly pieces: Pieces;
+  readonly deadline: Deadline;
+  readonly idleMs: number;
+  readonly ended: (error: unknown) => void;
+}
+
+async function* resume(usage: Usage | null, first: IteratorResult<Piece, void>, rest: Rest): Pieces {
+  const { pieces, deadline, idleMs, ended } = rest;
   try {
     // What was held back said nothing to the client, but may have told what the prompt came to.
     if (usage !== null) yield { choices: [], usage };
@@ -54,6 +58,10 @@ async function* resume(
       deadline.allow(idleMs);
       next = await deadline.wait(pieces.next());
     }
+    ended(null);
+  } catch (error) {
+    ended(error);
+    throw error;
   } finally {
     deadline.stop();
     letGo(pieces);

@@ -8,7 +8,7 @@ import { guardAnswer, guardPieces } from "../guard/answer.ts";
 import { timed } from "../record.ts";
 import { type Attempted, attempt, NoAnswer, type Try } from "../resilience/attempt.ts";
 import { degradedAnswer } from "../resilience/degrade.ts";
-import { watched } from "../resilience/watched.ts";
+import { noteEnd } from "../resilience/health.ts";
 import { findRoute, refOf } from "../routing/find.ts";
 import type { Route } from "../routing/route.ts";
 import { Collector } from "./collect.ts";
@@ -80,8 +80,8 @@ export async function serveStream(c: GatewayContext, request: ChatRequest): Prom
   if (!("holding" in start)) return replayed(asked, start);
   const { trip, holding, visit } = start;
   try {
-    const { value, route, health } = await ask(trip, holding, true, (call) => stream(trip, call));
-    const { pieces, said } = lookedOver(c, watched(value, health));
+    const { value, route } = await ask(trip, holding, true, (call) => stream(trip, call));
+    const { pieces, said } = lookedOver(c, value);
     const settle = (streamed: Collector, whole: boolean) => {
       const answer = streamed.answer();
       const usage = holding.settle(said === null ? answer : said.answer());
@@ -194,7 +194,9 @@ function stream(trip: Trip, call: Try): Promise<Pieces> {
   const { c } = trip;
   const { first_token_ms: firstMs, idle_ms: idleMs } = c.var.gateway.config.timeouts;
   const backend = backendOf(call.route.spec, c.env);
-  return beginStream(() => backend.stream(callOf(trip, call)), { firstMs, idleMs }, call.abort);
+  const health = c.var.gateway.health.of(call.route.spec);
+  const ended = (error: unknown) => noteEnd(health, error);
+  return beginStream(() => backend.stream(callOf(trip, call)), { firstMs, idleMs }, call.abort, ended);
 }
 
 /** What the stage gives in place of an answer that no backend had. Throws the failure when that is nothing. */

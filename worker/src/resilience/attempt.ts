@@ -19,7 +19,7 @@ export interface Try {
 export interface Steps<T> {
   /** Aborts when the client leaves: then nothing is tried any more. */
   readonly signal: AbortSignal;
-  /** A streamed value is only the beginning of an answer; whoever reads it tells `health` how it ended. */
+  /** A streamed value is only the beginning of an answer; whoever reads it notes how it ended (`noteEnd`). */
   readonly streamed?: boolean;
   /** Before the first call to a version. Its failure is the request's for the first version; others are passed over. */
   prepare?(route: Route): Promise<void>;
@@ -29,8 +29,6 @@ export interface Steps<T> {
 export interface Attempted<T> {
   readonly value: T;
   readonly route: Route;
-  readonly abort: AbortController;
-  readonly health: BackendHealth;
 }
 
 /** No backend of the chain had an answer. */
@@ -127,7 +125,7 @@ class Attempts<T> {
       const value = await this.#steps.run(call);
       if (streamed) health.breaker.began();
       else health.succeeded();
-      return { value, route: call.route, abort: call.abort, health };
+      return { value, route: call.route };
     } catch (error) {
       call.abort.abort(error);
       const failure = signal.aborted ? null : this.#failureAt(call.route, error);

@@ -1,6 +1,6 @@
 import type { GatewayConfig, ModelVersion } from "../config.ts";
 import { Breaker, type BreakerState } from "./breaker.ts";
-import type { Failure } from "./failures.ts";
+import { type Failure, failureOf } from "./failures.ts";
 import { RetryBudget } from "./retry-budget.ts";
 
 /** Longest that a backend's word about its rate limit is taken for true without asking again. */
@@ -54,6 +54,13 @@ export class BackendHealth {
     this.#limitedUntil = this.#now() + Math.min(afterMs, LONGEST_LIMIT_MS);
     this.#limit = failure;
   }
+}
+
+/** Notes how a streamed answer ended that had begun well: `error` null for a whole one. */
+export function noteEnd(health: BackendHealth, error: unknown): void {
+  const failure = failureOf(error);
+  if (error === null) health.succeeded();
+  else if (failure !== null) health.failed(failure, null);
 }
 
 /** The backends of a stage, as this isolate has come to know them. */
