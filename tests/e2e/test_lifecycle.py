@@ -38,9 +38,9 @@ def rewrite(checkout: Checkout, file: str, old: str, new: str) -> None:
 
 
 def assert_no_secret_is_told(checkout: Checkout, *told: Done) -> None:
-    """Neither key nor token, nor their base64, in what was printed or written, but for the stage's own data."""
+    """Neither keys nor token, nor their base64, in what was printed or written, but for the stage's own data."""
     local = checkout.root / ".sluiceway/local"
-    secrets = [(local / name).read_text().strip() for name in ("api-key", "token")]
+    secrets = [(local / name).read_text().strip() for name in ("api-key", "admin-key", "token")]
     files = [file for folder in ("build", "state", "local/logs") for file in (local.parent / folder).rglob("*")]
     files = [file for file in files if file.is_file()]
     assert {"index.js", "wrangler.toml", "local.json", "control.log"} <= {file.name for file in files}
