@@ -1,56 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { sse } from "../test/support/fake-ai.ts";
+import { mutated, random } from "../test/support/hostile.ts";
 import { chatBody, Stage } from "../test/support/stage.ts";
 
 type Json = Record<string, unknown>;
-
-/** Numbers in [0, 1) that a seed decides. */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
-const VALUES: unknown[] = [
-  null,
-  true,
-  0,
-  -1,
-  1e308,
-  "",
-  "x",
-  "\ud800",
-  "\u0000",
-  [],
-  [null],
-  {},
-  { a: {} },
-  "__proto__",
-  [[[]]],
-];
-
-const NAMES = ["x", "role", "content", "tool_calls", "function", "arguments", "0", "constructor", "__proto__"];
-
-/** A copy of the value with something else in one or two places. */
-function mutated(value: unknown, next: () => number): unknown {
-  const pick = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)] as T;
-  if (typeof value !== "object" || value === null || next() < 0.15) return pick(VALUES);
-  const keys = Object.keys(value);
-  const copy = (Array.isArray(value) ? [...value] : { ...value }) as Json;
-  const key = keys.length === 0 || next() < 0.1 ? pick(NAMES) : pick(keys);
-  const before = Object.hasOwn(copy, key) ? copy[key] : undefined;
-  Object.defineProperty(copy, key, {
-    value: mutated(before, next),
-    enumerable: true,
-    writable: true,
-    configurable: true,
-  });
-  return copy;
-}
 
 const CALL = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
 const REQUEST = chatBody({
