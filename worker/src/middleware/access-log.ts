@@ -11,22 +11,23 @@ export function accessLog(): GatewayMiddleware {
     c.executionCtx.waitUntil(written.promise);
     await next();
     const status = c.res.status;
-    const finish = () => {
+    const finish = (endedAt: number) => {
       try {
-        write(c, status);
+        write(c, status, endedAt);
       } finally {
         written.resolve();
       }
     };
-    const { ended } = c.var.record;
+    const { record, gateway } = c.var;
+    const now = gateway.ambient.now();
     // Once the answer is on its way: nobody waits for our line.
-    if (ended === null) setTimeout(finish, 0);
-    else void ended.then(finish);
+    if (record.ended === null) setTimeout(finish, 0, now);
+    else void record.ended.then(() => finish(gateway.ambient.now()));
   };
 }
 
-function write(c: GatewayContext, status: number): void {
-  const line = lineOf(c, status);
+function write(c: GatewayContext, status: number, endedAt: number): void {
+  const line = lineOf(c, status, endedAt);
   c.var.gateway.ambient.log(JSON.stringify(line));
   try {
     c.env.METRICS.writeDataPoint(pointOf(line));

@@ -51,6 +51,7 @@ describe("the OTLP export", () => {
     expect(steps.map(({ name }) => name)).toContain("chat chat");
     expect(new Set(spans().map(({ spanId }) => spanId)).size).toBe(1 + steps.length);
     for (const step of steps) expect(step).toMatchObject({ traceId: TRACE, parentSpanId: own?.spanId });
+    expect(attribute(own, "gen_ai.operation.name")).toBe("chat");
     expect(attribute(own, "gen_ai.response.model")).toBe("chat@1");
     expect(attribute(own, "gen_ai.usage.output_tokens")).toBe("4");
     expect(attribute(own, "sluiceway.request_id")).toBe("req-test-1");
@@ -139,12 +140,15 @@ describe("the OTLP export", () => {
     const work: Promise<unknown>[] = [];
     const alive = { ...dead, waitUntil: (promise: Promise<unknown>) => void work.push(promise) } as ExecutionContext;
     // Its time stands still, as that of a request whose client left.
-    const stuck = globalThis.setTimeout;
-    globalThis.setTimeout = (() => 0) as unknown as typeof setTimeout;
+    const real = globalThis.setTimeout;
+    const stuck = (step: () => void, ms: number) => (ms >= 100 ? 0 : real(step, ms));
+    globalThis.setTimeout = stuck as unknown as typeof setTimeout;
     await stage.send({ path: "/healthz" }, dead);
-    globalThis.setTimeout = stuck;
+    await expect.poll(() => stage.requestLogs.length).toBe(1);
+    globalThis.setTimeout = real;
     stage.ahead = 6_000;
     await stage.send({ path: "/v1/models", body: chatBody() }, alive);
+    await expect.poll(() => work.length).toBe(2);
     await Promise.all(work);
     expect(new Set(spans().map(({ traceId }) => traceId)).size).toBe(2);
   });

@@ -48,7 +48,8 @@ const LONGEST_PATH = 200;
 const LONGEST_PROMPT = 32_000;
 const NOT_OURS = new Set([404, 405]);
 
-export function lineOf(c: GatewayContext, status: number): LogLine {
+/** `endedAt`: when the answer was complete, in milliseconds since the epoch. */
+export function lineOf(c: GatewayContext, status: number, endedAt: number): LogLine {
   const { record, gateway, principal } = c.var;
   const { usage, fallback, guard } = record;
   return {
@@ -78,7 +79,7 @@ export function lineOf(c: GatewayContext, status: number): LogLine {
     usage_estimated: record.usageEstimated,
     cost_usd: record.costUsd,
     ttft_ms: record.ttftMs,
-    total_ms: gateway.ambient.now() - record.startedAt,
+    total_ms: endedAt - record.startedAt,
     fallback: fallback?.model ?? null,
     fallback_reason: fallback?.reason ?? null,
     degraded: record.degraded,

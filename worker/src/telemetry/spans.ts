@@ -57,7 +57,7 @@ export function spansOf(record: RequestRecord, trace: Trace, told: Told): Span[]
       traceId,
       spanId: backend ? trace.backendSpanId : childId(trace.spanId, index),
       parentSpanId: trace.spanId,
-      name: backend ? `chat ${record.model ?? ""}`.trimEnd() : name,
+      name: backend ? `${operationOf(told.path)} ${record.model ?? ""}`.trimEnd() : name,
       kind: backend ? KIND.client : KIND.internal,
       startTimeUnixNano: nanos(at(start)),
       endTimeUnixNano: nanos(at(start) + ms),
@@ -66,6 +66,11 @@ export function spansOf(record: RequestRecord, trace: Trace, told: Told): Span[]
     };
   });
   return [own, ...joinCalls(steps, trace)];
+}
+
+function operationOf(path: string): string {
+  if (path.endsWith("/embeddings")) return "embeddings";
+  return path === "/v1/completions" ? "text_completion" : "chat";
 }
 
 /** Calls to backends share one span id, so that theirs hang under it: their steps become one, from first to last. */
@@ -91,6 +96,7 @@ function attributesOf(record: RequestRecord, told: Told): Attribute[] {
     "url.path": told.path,
     "http.response.status_code": told.status,
     "error.type": record.errorCode,
+    "gen_ai.operation.name": record.model && operationOf(told.path),
     "gen_ai.request.model": record.model,
     "gen_ai.response.model": record.fallback?.model ?? (record.model && `${record.model}@${record.version}`),
     "gen_ai.usage.input_tokens": usage?.prompt_tokens,
