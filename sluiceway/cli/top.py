@@ -42,9 +42,9 @@ def top(
     try:
         if once or as_json or not sys.stdout.isatty():
             # A stage in the cloud tells nothing of what was before: wait for a window's worth.
-            _print(stage, _gather(feed, kept, 0.5 if stage == LOCAL else window), as_json)
+            _print(stage, gather(feed, kept, 0.5 if stage == LOCAL else window), as_json)
         else:
-            _watch(stage, feed, kept)
+            watch(stage, feed, kept, Console())
     except KeyboardInterrupt:
         pass
     finally:
@@ -72,7 +72,7 @@ class _Ended(Exception):
     """Nobody looks any more."""
 
 
-def _gather(feed: Feed, window: Window, seconds: float, sleep: Callable[[float], None] = time.sleep) -> Snapshot:
+def gather(feed: Feed, window: Window, seconds: float, sleep: Callable[[float], None] = time.sleep) -> Snapshot:
     """Takes what comes for ``seconds`` at least, and until nothing more is there at once."""
     until = time.monotonic() + seconds
     while True:
@@ -84,14 +84,16 @@ def _gather(feed: Feed, window: Window, seconds: float, sleep: Callable[[float],
         sleep(0.1)
 
 
-def _watch(stage: str, feed: Feed, window: Window) -> None:
-    console = Console()
+def watch(
+    stage: str, feed: Feed, window: Window, console: Console, sleep: Callable[[float], None] = time.sleep
+) -> None:  # fmt: skip
+    """A look a second, on a screen of its own, until it is interrupted or the source fails."""
     with Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
             for event in feed.drain():
                 window.add(event)
             live.update(view(stage, window.snapshot(), console.height), refresh=True)
-            time.sleep(1)
+            sleep(1)
 
 
 def _print(stage: str, snapshot: Snapshot, as_json: bool) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from sluiceway.cli.logs import Lines, as_object, as_text, is_error, money
+from sluiceway.cli.top import gather, watch
 from sluiceway.cli.top_view import view
 from sluiceway.observe.events import Event, events
+from sluiceway.observe.feed import Feed
 from sluiceway.observe.source_map import Places
 from sluiceway.observe.window import Window
 from tests.unit.observe.made import AT, document, line
@@ -107,6 +110,36 @@ def test_a_small_screen_shows_the_busiest_and_says_how_many_more_there_are() -> 
     shown = screen(window, height=12)
     assert "and 16 more" in shown
     assert len(shown.splitlines()) <= 12
+
+
+def feed(*changes: dict[str, object]) -> Feed:
+    """A source that told of one request for each of ``changes``, and ended."""
+    made = Feed(event for one in changes for event in events(document(line(**one))))
+    made.close()
+    return made
+
+
+def test_the_live_screen_is_drawn_anew_each_second_with_what_came() -> None:
+    console = Console(file=StringIO(), force_terminal=True, width=160, height=20, color_system=None)
+    looks: list[str] = []
+
+    def sleep(seconds: float) -> None:
+        assert seconds == 1
+        assert isinstance(console.file, StringIO)
+        looks.append(console.file.getvalue())
+        if len(looks) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        watch("local", feed({}, {"version": 2}), Window(10, lambda: AT), console, sleep)
+    assert "2 requests" in looks[0]
+    assert "chat@2" in looks[0]
+    assert len(looks[1]) > len(looks[0])
+
+
+def test_one_look_takes_all_that_is_there() -> None:
+    seen = gather(feed({}, {}, {}), Window(10, lambda: AT), 0)
+    assert seen.total.requests == 3
 
 
 def test_a_stage_without_traffic_has_a_screen_too() -> None:
