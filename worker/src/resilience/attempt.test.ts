@@ -129,6 +129,28 @@ describe("a rate limit", () => {
     expect([refused.status, refused.headers.get("retry-after"), calls()]).toEqual([429, "10", 3]);
   });
 
+  it("on a normal day leaves nobody without an answer, and asks little beyond the limit", async () => {
+    const { stage, calls } = stageOf([good], { queue_ms: 2_000 });
+    let windowAt = performance.now();
+    let taken = 0;
+    // Four a second, as the backend counts.
+    stage.ai.replyWith((run) => {
+      if (run.model === "@cf/small") return answerWith("From the small one.")(run);
+      if (performance.now() - windowAt > 1_000) [windowAt, taken] = [performance.now(), 0];
+      return (taken++ < 4 ? good : limited("1"))(run);
+    });
+    const responses = await Promise.all(Array.from({ length: 16 }, () => stage.chat({ model: "chat" })));
+    expect(responses.map(({ status }) => status)).toEqual(Array(16).fill(200));
+    const by = responses.map((response) => response.headers.get("x-sluiceway-model"));
+    // The first four at once, and four of those who waited.
+    expect(by.filter((model) => model === "chat@1").length).toBeGreaterThanOrEqual(8);
+    expect(calls()).toBeLessThanOrEqual(16 + 12 + 2);
+    for (const [index, response] of responses.entries()) {
+      const told = response.headers.get("x-sluiceway-fallback");
+      expect(told).toBe(by[index] === "chat@1" ? null : "small@1; reason=rate_limited");
+    }
+  });
+
   it("opens no circuit", async () => {
     const { stage, calls } = stageOf([limited("30")], { breaker: { failures: 2 } }, []);
     for (let request = 0; request < 10; request++) expect((await stage.chat({ model: "chat" })).status).toBe(429);

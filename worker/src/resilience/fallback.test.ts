@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { keyFor } from "../../test/support/budget.ts";
 import { type AiRun, answerWith, delta, refuse, sse, stall, streamOf } from "../../test/support/fake-ai.ts";
 import { errorOf, eventsOf, Stage, textOfEvents } from "../../test/support/stage.ts";
 
@@ -180,6 +181,40 @@ describe("fallback", () => {
     const { stage, calls } = stageOf(refuse(500, 3043, "oops"));
     const response = await stage.chat({ model: "chat" }, { "x-sluiceway-fallback": "none" });
     expect([response.status, calls(SMALL)]).toEqual([502, 0]);
+  });
+
+  it("never reaches a model that the key may not use", async () => {
+    const { stage, calls } = stageOf(refuse(500, 3043, "oops"), undefined, { stage: "allowed" });
+    const own = await keyFor("allowed", { models: ["chat"] });
+    expect((await stage.chat({ model: "chat" }, own.headers)).status).toBe(502);
+    expect(calls(SMALL)).toBe(0);
+    const both = await keyFor("allowed", { models: ["chat", "small"] });
+    expect((await stage.chat({ model: "chat" }, both.headers)).headers.get("x-sluiceway-model")).toBe("small@1");
+  });
+
+  it("passes over a stand-in that the budget doesn't allow, for the next", async () => {
+    const priced = (price: number) => ({ price: { input: price, output: price } });
+    const models = {
+      chat: model(CHAT, { fallback: ["dear", "small"] }, priced(0.001)),
+      dear: model("@cf/dear", {}, priced(1_000_000)),
+      small: model(SMALL, {}, priced(0.001)),
+    };
+    const budgets = { limits: [{ scope: "stage", period: "day", usd: 1 }] };
+    const { stage } = stageOf(refuse(500, 3043, "oops"), undefined, { stage: "dear", models, budgets });
+    const response = await stage.chat({ model: "chat" });
+    expect([response.status, response.headers.get("x-sluiceway-model")]).toEqual([200, "small@1"]);
+    expect(stage.ai.runs.map((run) => run.model)).not.toContain("@cf/dear");
+  });
+
+  it("ends in a 402 when budgets send a request in circles", async () => {
+    const price = { price: { input: 1_000, output: 1_000 } };
+    const models = { chat: model(CHAT, {}, price), a: model("@cf/a", {}, price), b: model("@cf/b", {}, price) };
+    const limit = (scope: string, fall_to: string) => ({ scope, period: "day", usd: 0.000001, fall_to });
+    const budgets = { limits: [limit("key", "a"), limit("stage", "b")] };
+    const { stage } = stageOf(answerWith("never"), undefined, { stage: "circles", models, budgets });
+    const response = await stage.chat({ model: "chat" });
+    expect([response.status, (await errorOf(response)).code]).toEqual([402, "budget_exceeded"]);
+    expect(stage.ai.runs).toHaveLength(0);
   });
 
   it("may name another version of the same model, and never asks the same one twice", async () => {
