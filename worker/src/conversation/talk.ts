@@ -4,6 +4,7 @@ import { effective } from "../chat/parameters.ts";
 import type { ChatRequest } from "../chat/request.ts";
 import { ApiError, badRequest } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
+import { guardPrompt } from "../guard/prompt.ts";
 import { within } from "../patience.ts";
 import { parseModel } from "../routing/route.ts";
 import { estimateTokens } from "../tokens/estimate.ts";
@@ -38,14 +39,18 @@ const CAUTION = 0.95;
 /** The conversation that a request belongs to, by its field or its header; null for none. Throws the 400. */
 export function conversationId(c: GatewayContext, body: JsonObject): string | null {
   const wanted = nameOf(body.conversation ?? (c.req.header(HEADER) || null));
-  if (wanted === null) return null;
+  return wanted === null ? null : checkedId(c, wanted, "conversation");
+}
+
+/** The id of a conversation or a kept response. Throws the 400 of one that can't be, or of a stage that keeps none. */
+export function checkedId(c: GatewayContext, wanted: unknown, param: string): string {
   if (typeof wanted !== "string" || !ID.test(wanted)) {
     throw badRequest(
-      "`conversation` must be 1 to 128 letters, digits and . _ : -, and begin with a letter or digit.",
-      "conversation",
+      `\`${param}\` must be 1 to 128 letters, digits and . _ : -, and begin with a letter or digit.`,
+      param,
     );
   }
-  if (!c.var.gateway.config.conversations.enabled) throw conversationsOff("conversation");
+  if (!c.var.gateway.config.conversations.enabled) throw conversationsOff(param);
   return wanted;
 }
 
@@ -68,10 +73,10 @@ export function conversationsOff(param: string): ApiError {
 export async function openTalk(
   c: GatewayContext,
   id: string,
-  asked: ChatRequest,
+  given: ChatRequest,
   lead: readonly Message[] = [],
 ): Promise<Talk> {
-  checkSingle(asked);
+  const asked = checked(c, given);
   const object = conversationOf(c, id);
   const request = withHistory(c, await read(object), asked, lead);
   const keep = (answer: Answer) =>
@@ -83,10 +88,10 @@ export async function openTalk(
 export async function openBranch(
   c: GatewayContext,
   { from, to }: { from: string | null; to: string },
-  asked: ChatRequest,
+  given: ChatRequest,
   lead: readonly Message[],
 ): Promise<Talk> {
-  checkSingle(asked);
+  const asked = checked(c, given);
   const history = from === null ? NO_HISTORY : await read(conversationOf(c, from));
   if (from !== null && history.turns.length === 0) throw previousNotFound(from);
   const object = conversationOf(c, to);
@@ -173,7 +178,9 @@ function roomFor(c: GatewayContext, asked: ChatRequest, lead: readonly Message[]
   return Math.min(config.conversations.window_tokens, ...rooms);
 }
 
-function checkSingle(asked: ChatRequest): void {
-  const { n } = asked.parameters;
+/** The request as it may be kept: looked over and masked before its history is added. */
+function checked(c: GatewayContext, given: ChatRequest): ChatRequest {
+  const { n } = given.parameters;
   if (n !== undefined && n !== 1) throw badRequest("`n` must be 1 in a conversation.", "n");
+  return guardPrompt(c, given);
 }

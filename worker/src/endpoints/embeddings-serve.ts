@@ -5,6 +5,8 @@ import { type Reservation, reserve } from "../budget/reserve.ts";
 import { orAbort } from "../chat/deadlines.ts";
 import { ApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
+import { mask } from "../guard/mask.ts";
+import { note } from "../guard/note.ts";
 import { timed } from "../record.ts";
 import { attempt, type Try } from "../resilience/attempt.ts";
 import { chainOf } from "../resilience/chain.ts";
@@ -22,7 +24,8 @@ export interface ServedEmbeddings {
 }
 
 /** Has texts turned into vectors by the model's version, or one that stands in for it. Throws `ApiError` for every failure. */
-export async function serveEmbeddings(c: GatewayContext, request: EmbeddingsRequest): Promise<ServedEmbeddings> {
+export async function serveEmbeddings(c: GatewayContext, asked: EmbeddingsRequest): Promise<ServedEmbeddings> {
+  const request = { ...asked, input: masked(c, asked.input) };
   const { record, principal, gateway } = c.var;
   const user = userOf(c, request.user);
   assertModelAllowed(principal, request.model);
@@ -48,6 +51,17 @@ export async function serveEmbeddings(c: GatewayContext, request: EmbeddingsRequ
     holding.abandon();
     throw error;
   }
+}
+
+/** Texts as they may leave the gateway. They are data, not talk: no injection is looked for in them. */
+function masked(c: GatewayContext, input: readonly EmbedInput[]): readonly EmbedInput[] {
+  if (!c.var.gateway.config.guard.mask_prompts) return input;
+  return input.map((item) => {
+    if (typeof item !== "string") return item;
+    const { text, kinds } = mask(item);
+    for (const kind of kinds) note(c, `prompt:${kind}`);
+    return text;
+  });
 }
 
 function embed(c: GatewayContext, { input, dimensions }: EmbeddingsRequest, call: Try): Promise<Embeddings> {
