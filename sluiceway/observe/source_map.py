@@ -15,7 +15,9 @@ from sluiceway.observe.events import Failure
 _DIGITS = {
     letter: value for value, letter in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 }
-_PLACE = re.compile(r"^(?P<before>at (?:.*\()?)(?P<file>\S*?index\.js):(?P<line>\d+):(?P<column>\d+)(?P<after>\)?)$")
+_PLACE = re.compile(
+    r"^(?P<before>at (?:async )?(?:.*\()?)(?P<file>[^()]*?index\.js):(?P<line>\d+):(?P<column>\d+)(?P<after>\)?)$"
+)
 
 
 @dataclass(frozen=True)

@@ -51,9 +51,12 @@ def test_places_are_those_of_the_sources(built: Path, tmp_path: Path) -> None:
     code = (built / "index.js").read_text(encoding="utf-8")
     thrown, called = place_of(code, "new RangeError"), place_of(code, "inner();")
     places = Places(built, tmp_path).of(
-        failure(f"at inner (file:///index.js:{thrown[0]}:{thrown[1]})", f"at index.js:{called[0]}:{called[1]}")
+        failure(
+            f"at inner (file:///a folder/index.js:{thrown[0]}:{thrown[1]})",
+            f"at async index.js:{called[0]}:{called[1]}",
+        ),
     )
-    assert places == ("at inner (worker/inner.ts:4:9)", "at worker/entry.ts:4:10")
+    assert places == ("at inner (worker/inner.ts:4:9)", "at async worker/entry.ts:4:10")
 
 
 def test_places_of_another_release_and_of_no_map_stay_as_they_are(built: Path, tmp_path: Path) -> None:
