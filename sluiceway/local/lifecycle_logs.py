@@ -6,6 +6,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Literal, TextIO
 
@@ -38,7 +39,7 @@ def _lines(path: Path, count: int, follow: bool, sleep: Callable[[float], None])
     source = _open(path)
     try:
         if source:
-            yield from (line.rstrip("\n") for line in deque(source, maxlen=count))
+            yield from (line.rstrip("\n") for line in deque(chain(_before(path, source), source), maxlen=count))
         while follow:
             if source:
                 yield from _complete(source)
@@ -50,6 +51,15 @@ def _lines(path: Path, count: int, follow: bool, sleep: Callable[[float], None])
     finally:
         if source:
             source.close()
+
+
+def _before(path: Path, source: TextIO) -> Iterator[str]:
+    """The lines of the file that ``path`` was before: right after a rotation the last ones are there."""
+    older = path.with_name(f"{path.name}.1")
+    # Rotated since it was opened: then it is the same file.
+    if older.exists() and not _rotated(path, source):
+        with older.open(encoding="utf-8", errors="replace") as lines:
+            yield from lines
 
 
 def _complete(source: TextIO) -> Iterator[str]:

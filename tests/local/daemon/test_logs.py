@@ -42,6 +42,16 @@ def test_the_last_lines_are_shown(tmp_path: Path) -> None:
     assert list(logs(tmp_path, which="host")) == []
 
 
+def test_the_last_lines_are_shown_right_after_a_rotation_too(tmp_path: Path) -> None:
+    lines = RotatingLines(tmp_path / "logs" / "workers.log", limit=12)
+    for word in ("first", "second", "third"):  # each a file of its own
+        lines.write(word)
+    lines.close()
+    assert list(logs(tmp_path, which="workers", lines=2)) == ["second", "third"]
+    assert list(logs(tmp_path, which="workers", lines=1)) == ["third"]
+    assert list(logs(tmp_path, which="workers", lines=0)) == []
+
+
 def test_followed_logs_show_each_line_once_over_a_rotation_and_a_half_written_line(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "host.log"
     lines = RotatingLines(path, limit=12, kept=5)

@@ -1,3 +1,4 @@
+import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Collector } from "../../test/support/collector.ts";
 import { refuse } from "../../test/support/fake-ai.ts";
@@ -68,6 +69,19 @@ describe("the OTLP export", () => {
       expect(BigInt(end)).toBeGreaterThanOrEqual(BigInt(start));
       expect(BigInt(end)).toBeLessThanOrEqual(after + 2_000_000n);
     }
+  });
+
+  it("tells a streamed answer's call to be as long as the stream", async () => {
+    const stage = exporting();
+    const ctx = createExecutionContext();
+    const response = await stage.send({ path: "/v1/chat/completions", body: chatBody({ stream: true }) }, ctx);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await response.text();
+    await waitOnExecutionContext(ctx);
+    const [own] = spans();
+    const call = spans().find(({ kind }) => kind === 3);
+    expect(call?.endTimeUnixNano).toBe(own?.endTimeUnixNano);
+    expect(BigInt(own?.endTimeUnixNano ?? 0) - BigInt(own?.startTimeUnixNano ?? 0)).toBeGreaterThan(45_000_000n);
   });
 
   it("gives the backend's own spans the span of the call to hang under", async () => {

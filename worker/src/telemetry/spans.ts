@@ -65,7 +65,7 @@ export function spansOf(record: RequestRecord, trace: Trace, told: Told): Span[]
       status: {},
     };
   });
-  return [own, ...joinCalls(steps, trace)];
+  return [own, ...joinCalls(steps, trace, record.streamed ? own.endTimeUnixNano : null)];
 }
 
 function operationOf(path: string): string {
@@ -73,14 +73,17 @@ function operationOf(path: string): string {
   return path === "/v1/completions" ? "text_completion" : "chat";
 }
 
-/** Calls to backends share one span id, so that theirs hang under it: their steps become one, from first to last. */
-function joinCalls(steps: readonly Span[], trace: Trace): Span[] {
+/**
+ * Calls to backends share one span id, so that theirs hang under it: their steps become one, from first to last. Of a
+ * streamed answer the step is only its beginning: `end`, if given, is when the stream was over.
+ */
+function joinCalls(steps: readonly Span[], trace: Trace, end: string | null): Span[] {
   const calls = steps.filter(({ spanId }) => spanId === trace.backendSpanId);
   const last = calls.at(-1);
   const [first] = calls;
   if (first === undefined || last === undefined) return [...steps];
   const others = steps.filter((step) => !calls.includes(step));
-  return [...others, { ...first, endTimeUnixNano: last.endTimeUnixNano }];
+  return [...others, { ...first, endTimeUnixNano: end ?? last.endTimeUnixNano }];
 }
 
 /** Ids of steps follow from the request's: whoever knows one can count on. */
