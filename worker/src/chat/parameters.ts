@@ -64,7 +64,7 @@ const SHAPES = new Map<string, Shape>([
 
 /** Fields of the body that are about the request and not about the answer. */
 const NOT_PARAMETERS = new Set([
-  ...["model", "messages", "user", "stream", "stream_options", "max_completion_tokens", "conversation"],
+  ...["model", "messages", "user", "stream", "stream_options", "max_completion_tokens", "conversation", "truncation"],
 ]);
 
 /**

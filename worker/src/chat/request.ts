@@ -18,7 +18,7 @@ export interface ChatRequest {
 }
 
 /** Fields that only say who asks, which model (the route tells it better), or how the answer is wrapped. */
-const NOT_IDENTITY = ["model", "user", "stream", "stream_options", "conversation"];
+const NOT_IDENTITY = ["model", "user", "stream", "stream_options", "conversation", "truncation"];
 
 /** Reads the body of `POST /v1/chat/completions`. Throws a 400 that names the first field at fault. */
 export function readChatRequest(body: JsonObject, maxTokens: number): ChatRequest {

@@ -137,6 +137,6 @@ function said(message: Message): string {
   return message.tool_calls === undefined ? text : `${text}${JSON.stringify(message.tool_calls)}`;
 }
 
-function isSystem(message: Message): boolean {
+export function isSystem(message: Message): boolean {
   return message.role === "system";
 }

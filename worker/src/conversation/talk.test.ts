@@ -221,3 +221,47 @@ describe("a conversation", () => {
     expect(sent(stage)).toEqual([user("again")]);
   });
 });
+
+describe("a history that the client sends", () => {
+  const words = "word ".repeat(40);
+  const turns = ["one", "two", "three"].flatMap((name) => [
+    user(`${name} ${words}`),
+    { role: "assistant", content: name },
+  ]);
+  const messages = [{ role: "system", content: "Rules." }, ...turns, user("now")];
+  const narrow = () => {
+    const models = structuredClone(stageConfig().models) as { chat: { versions: Record<string, Json> } };
+    for (const version of Object.values(models.chat.versions)) version.context_window = 200;
+    return new Stage({ models });
+  };
+  const first = (stage: Stage) => sent(stage).map(({ content }) => String(content).split(" ")[0]);
+
+  it("is refused when the model can't hold it", async () => {
+    const response = await narrow().chat({ messages: [...messages, user(words.repeat(3))], max_tokens: 50 });
+    expect([response.status, (await errorOf(response)).code]).toEqual([400, "context_length_exceeded"]);
+  });
+
+  it("loses its oldest turns, whole ones, when the client says so, and never a system message", async () => {
+    const stage = narrow();
+    expect((await stage.chat({ messages, truncation: "auto", max_tokens: 50 })).status).toBe(200);
+    expect(first(stage)).toEqual(["Rules.", "two", "two", "three", "three", "now"]);
+    const body = { model: "chat@1", input: messages.slice(1), instructions: "Rules.", max_output_tokens: 50 };
+    const response = await stage.ask({ path: "/v1/responses", body: { ...body, truncation: "auto" } });
+    expect(((await response.json()) as Json).truncation).toBe("auto");
+    expect(first(stage)).toEqual(["Rules.", "two", "two", "three", "three", "now"]);
+  });
+
+  it("goes as it is where it fits, or where no window is known", async () => {
+    const stage = new Stage();
+    await stage.chat({ messages, truncation: "auto" });
+    expect(sent(stage)).toEqual(messages);
+    const short = narrow();
+    await short.chat({ messages: messages.slice(-3), truncation: "auto", max_tokens: 50 });
+    expect(sent(short)).toHaveLength(3);
+  });
+
+  it("takes no other word for it", async () => {
+    const response = await new Stage().chat({ truncation: "some" });
+    expect([response.status, (await errorOf(response)).param]).toEqual([400, "truncation"]);
+  });
+});

@@ -1,15 +1,13 @@
 import type { Answer, Message } from "../backends/backend.ts";
 import type { JsonObject } from "../chat/json-body.ts";
-import { effective } from "../chat/parameters.ts";
 import type { ChatRequest } from "../chat/request.ts";
 import { ApiError, badRequest } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { guardPrompt } from "../guard/prompt.ts";
 import { within } from "../patience.ts";
-import { parseModel } from "../routing/route.ts";
-import { estimateTokens } from "../tokens/estimate.ts";
 import type { Fallen, Keeping } from "./conversation.ts";
-import { type Addition, addition, type History, NO_HISTORY, recalled, tokensOf, turnsOf } from "./core.ts";
+import { type Addition, addition, type History, NO_HISTORY, recalled } from "./core.ts";
+import { roomBeside, truncated } from "./room.ts";
 import { summarise } from "./summarise.ts";
 
 /** The Durable Object as the gateway calls it: the stub's own types wrap every result for RPC. */
@@ -33,8 +31,6 @@ const HEADER = "x-sluiceway-conversation";
 /** No slash: it parts the tenant from the id in the object's name. */
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 const PATIENCE_MS = 5_000;
-/** Estimates may be off by this share of a model's window. */
-const CAUTION = 0.95;
 
 /** The conversation that a request belongs to, by its field or its header; null for none. Throws the 400. */
 export function conversationId(c: GatewayContext, body: JsonObject): string | null {
@@ -100,9 +96,18 @@ export async function openBranch(
   return { request: withHistory(c, history, asked, lead), keep };
 }
 
-/** A request that is part of no conversation. */
-export function alone(request: ChatRequest, lead: readonly Message[] = []): Talk {
-  return { request: lead.length === 0 ? request : withMessages(request, [...lead, ...request.messages]), keep: null };
+/** A request that is part of no conversation. `truncate`: less its oldest turns where the model can't hold them. */
+export function alone(c: GatewayContext, request: ChatRequest, truncate: boolean, lead: readonly Message[] = []): Talk {
+  const messages = truncate ? truncated(c.var.gateway.config, request, lead) : request.messages;
+  const same = lead.length === 0 && messages === request.messages;
+  return { request: same ? request : withMessages(request, [...lead, ...messages]), keep: null };
+}
+
+/** Whether a request wants to lose its oldest turns rather than be refused. Throws the 400. */
+export function wantsTruncation({ truncation }: JsonObject): boolean {
+  if (truncation === undefined || truncation === null || truncation === "disabled") return false;
+  if (truncation === "auto") return true;
+  throw badRequest("`truncation` must be auto or disabled.", "truncation");
 }
 
 function previousNotFound(id: string): ApiError {
@@ -155,27 +160,13 @@ function keepingOf(c: GatewayContext): Keeping {
 }
 
 function withHistory(c: GatewayContext, history: History, asked: ChatRequest, lead: readonly Message[]): ChatRequest {
-  const room = roomFor(c, asked, lead);
+  const { config } = c.var.gateway;
+  const room = Math.min(config.conversations.window_tokens, roomBeside(config, asked, [...lead, ...asked.messages]));
   return withMessages(asked, [...lead, ...recalled(history, asked.messages, room)]);
 }
 
 function withMessages(request: ChatRequest, messages: readonly Message[]): ChatRequest {
   return { ...request, messages, identity: { ...request.identity, messages } };
-}
-
-/** Tokens of history that go along: the stage's window, or less where the model's own is nearly full. */
-function roomFor(c: GatewayContext, asked: ChatRequest, lead: readonly Message[]): number {
-  const { config } = c.var.gateway;
-  const { name, version } = parseModel(asked.model);
-  const versions = Object.hasOwn(config.models, name) ? (config.models[name]?.versions ?? {}) : {};
-  const specs = Object.entries(versions).filter(([number]) => version === null || number === String(version));
-  const fresh = tokensOf(turnsOf([...lead, ...asked.messages]));
-  const rooms = specs.map(([, spec]) => {
-    if (spec.context_window === null || spec.context_window === undefined) return Number.POSITIVE_INFINITY;
-    const taken = Number(effective(spec.parameters, asked.parameters).max_tokens) + estimateTokens(spec.prompt ?? "");
-    return CAUTION * spec.context_window - taken - fresh;
-  });
-  return Math.min(config.conversations.window_tokens, ...rooms);
 }
 
 /** The request as it may be kept: looked over and masked before its history is added. */

@@ -292,7 +292,7 @@ describe("POST /v1/responses", () => {
     [{ temperature: 9 }, "temperature"],
     [{ background: true }, "background"],
     [{ prompt: { id: "p" } }, "prompt"],
-    [{ truncation: "auto" }, "truncation"],
+    [{ truncation: "some" }, "truncation"],
     [{ previous_response_id: "chatcmpl-1" }, "previous_response_id"],
     [{ model: undefined }, "model"],
     [{ stream: "yes" }, "stream"],

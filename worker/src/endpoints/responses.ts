@@ -1,7 +1,15 @@
 import { type JsonObject, parseJsonObject } from "../chat/json-body.ts";
 import { streamResponse } from "../chat/stream-body.ts";
 import { talkStream, talkWhole } from "../conversation/serve.ts";
-import { alone, conversationId, conversationsOff, openBranch, openTalk, type Talk } from "../conversation/talk.ts";
+import {
+  alone,
+  conversationId,
+  conversationsOff,
+  openBranch,
+  openTalk,
+  type Talk,
+  wantsTruncation,
+} from "../conversation/talk.ts";
 import { badRequest } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { json } from "./json.ts";
@@ -29,13 +37,14 @@ export async function responses(c: GatewayContext): Promise<Response> {
 async function talkOf(c: GatewayContext, body: JsonObject, asked: ResponseRequest, to: string): Promise<Talk> {
   const { request, instructions, previous: from, store } = asked;
   const conversation = conversationId(c, body);
+  const truncate = wantsTruncation(body);
   if (conversation !== null && from !== null) {
     throw badRequest("`previous_response_id` and `conversation` exclude each other.", "previous_response_id");
   }
   if (conversation !== null) return openTalk(c, conversation, request, instructions);
   const { enabled } = c.var.gateway.config.conversations;
   if (from !== null && !enabled) throw conversationsOff("previous_response_id");
-  if (from === null && !(store && enabled)) return alone(request, instructions);
+  if (from === null && !(store && enabled)) return alone(c, request, truncate, instructions);
   const talk = await openBranch(c, { from, to }, request, instructions);
   return store ? talk : { request: talk.request, keep: null };
 }

@@ -23,6 +23,7 @@ describe("CORS", () => {
     expect(response.headers.get("access-control-allow-origin")).toBe(PAGE);
     expect(response.headers.get("access-control-allow-headers")).toBe("authorization,content-type,x-stainless-os");
     expect(response.headers.get("access-control-allow-methods")).toContain("POST");
+    expect(response.headers.get("access-control-allow-methods")).toContain("DELETE");
     expect(response.headers.get("access-control-max-age")).toBe("600");
     expect(response.headers.get("vary")).toMatch(/Origin/);
     expect(counted).toBe(0);

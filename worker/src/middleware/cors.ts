@@ -1,10 +1,11 @@
 import type { GatewayConfig } from "../config.ts";
 import type { GatewayMiddleware } from "../gateway.ts";
 
-const METHODS = "GET, POST, OPTIONS";
+const METHODS = "GET, POST, DELETE, OPTIONS";
 const EXPOSED = [
   ...["x-request-id", "x-sluiceway-model", "x-sluiceway-variant", "x-sluiceway-release", "x-sluiceway-cache"],
-  ...["x-sluiceway-fallback", "x-sluiceway-degraded", "server-timing", "retry-after", "x-sluiceway-budget-reset"],
+  ...["x-sluiceway-fallback", "x-sluiceway-degraded", "x-sluiceway-guard", "server-timing"],
+  ...["retry-after", "x-sluiceway-budget-reset"],
 ].join(", ");
 
 /**

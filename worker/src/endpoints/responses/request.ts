@@ -31,7 +31,6 @@ const NAMES: Record<string, string> = {
 export function readResponseRequest(body: JsonObject, maxTokens: number): ResponseRequest {
   refuse(body, "background", (value) => value === false);
   refuse(body, "prompt", () => false);
-  refuse(body, "truncation", (value) => value === "disabled");
   const reasoning = objectField(body.reasoning, "reasoning");
   const text = objectField(body.text, "text");
   const chat: JsonObject = {
@@ -66,7 +65,7 @@ function toldOf(body: JsonObject): JsonObject {
     tool_choice: body.tool_choice ?? "auto",
     tools: body.tools ?? [],
     top_p: body.top_p ?? null,
-    truncation: "disabled",
+    truncation: body.truncation ?? "disabled",
     ...(typeof body.user === "string" && { user: body.user }),
   };
 }
