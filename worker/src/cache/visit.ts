@@ -145,7 +145,8 @@ class OpenVisit implements Visit {
   }
 }
 
-function identityOf(c: GatewayContext, request: ChatRequest, { model, version }: Route): CacheIdentity {
+/** Whose answer to a request is kept as what. */
+export function identityOf(c: GatewayContext, request: ChatRequest, { model, version }: Route): CacheIdentity {
   const { gateway, record } = c.var;
   return { tenant: record.tenant, release: gateway.config.release, model, version, body: request.identity };
 }

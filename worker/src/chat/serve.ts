@@ -2,7 +2,8 @@ import { modelAllowed } from "../access/allowed.ts";
 import type { Answer, Piece, Usage } from "../backends/backend.ts";
 import { backendOf } from "../backends/choose.ts";
 import { countFree } from "../budget/reserve.ts";
-import { type Visit, visitCache } from "../cache/visit.ts";
+import { cacheKey } from "../cache/key.ts";
+import { identityOf, type Visit, visitCache } from "../cache/visit.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { guardAnswer, guardPieces } from "../guard/answer.ts";
 import { timed } from "../record.ts";
@@ -203,12 +204,21 @@ function stream(trip: Trip, call: Try): Promise<Pieces> {
 async function degrade({ trip, visit }: Fare, error: unknown): Promise<Kept> {
   if (!(error instanceof NoAnswer)) throw error;
   const { c, chain, request } = trip;
-  const instead = await degradedAnswer(c, visit.key, wantsJson(request));
+  const instead = await degradedAnswer(c, () => keysOf(trip, visit.key), chain.first, wantsJson(request));
   if (instead === null) throw error;
-  const { how, answer } = instead;
+  const { how, answer, route } = instead;
   c.var.record.degraded = how;
+  if (route !== chain.first) c.var.record.fallback = { model: refOf(route), reason: "unavailable" };
   c.var.record.errorCode = error.code;
-  return { name: nameAt(trip, chain.first, how), answer, route: chain.first };
+  return { name: nameAt(trip, route, how), answer, route };
+}
+
+/** Where an answer to the request may be kept: the one that was asked for, then those of its stand-ins. */
+async function* keysOf({ c, chain, request }: Trip, key: string | null): AsyncGenerator<readonly [string, Route]> {
+  if (key === null) return;
+  yield [key, chain.first];
+  const others = chain.hasOthers ? await chain.others() : [];
+  for (const route of others) yield [await cacheKey(identityOf(c, request, route)), route];
 }
 
 /** Who asked for JSON parses what it gets; a sentence would break it in a place far from the cause. */

@@ -85,6 +85,7 @@ describe("a rate limit", () => {
     const response = await stage.chat({ model: "chat" });
     expect(response.headers.get("x-sluiceway-model")).toBe("chat@1");
     expect(performance.now() - start).toBeGreaterThanOrEqual(990);
+    expect(response.headers.get("server-timing")).toMatch(/wait;dur=\d{4}/);
     expect(calls()).toBe(2);
   });
 

@@ -1,5 +1,6 @@
 import { ApiError, asApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
+import { timed } from "../record.ts";
 import { refOf } from "../routing/find.ts";
 import type { Route } from "../routing/route.ts";
 import type { Chain } from "./chain.ts";
@@ -105,7 +106,7 @@ class Attempts<T> {
       last = failure;
       const wait = call < attempts ? this.#waitBefore(failure, health, call) : null;
       if (wait === null) break;
-      await pause(wait, this.#steps.signal);
+      await this.#pause(wait);
     }
     if (last === null) return this.#refuse(route, "circuit_open", circuitOpen(route, health));
     return this.#refuse(route, last.reason, last.error);
@@ -162,11 +163,15 @@ class Attempts<T> {
     if (limitedFor === 0) return true;
     const { config, ambient } = this.#c.var.gateway;
     const wait = this.#queue(limitedFor + jitter(config.resilience, 1, ambient.random()), limitedFor);
-    if (wait !== null) await pause(wait, this.#steps.signal);
+    if (wait !== null) await this.#pause(wait);
     // With no one to stand in, asking is better than refusing on hearsay.
     if (wait !== null || !more) return true;
     this.#refuse(route, health.limit?.reason ?? "rate_limited", atLimit(route, health));
     return false;
+  }
+
+  #pause(ms: number): Promise<void> {
+    return timed(this.#c.var.record, "wait", () => pause(ms, this.#steps.signal));
   }
 
   /** Takes `wait` from what the request may queue, or gives null when the `least` of it is more than is left. */

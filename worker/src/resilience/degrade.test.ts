@@ -68,6 +68,27 @@ describe("when no backend answers", () => {
     }
   });
 
+  it("a stand-in's answer from before serves too, under its name", async () => {
+    const version = (id: string) => ({ "1": { backend: "workers-ai", id } });
+    const models = {
+      chat: { task: "chat", versions: version("@cf/chat"), split: [[1, 100]], fallback: ["small"] },
+      small: { task: "chat", versions: version("@cf/small"), split: [[1, 100]] },
+    };
+    const stage = stageOf({ stale: 600 }, { cache, models });
+    stage.ai.replyWith((run) => (run.model === "@cf/small" ? answerWith("Small, before.") : oops)(run));
+    const body = { ...fresh(), model: "chat" };
+    await stage.chat(body);
+    stage.ahead += 11_000;
+    stage.ai.replyWith(oops);
+    const response = await stage.chat(body);
+    expect([response.status, response.headers.get("x-sluiceway-degraded")]).toEqual([200, "stale"]);
+    expect(response.headers.get("x-sluiceway-model")).toBe("small@1");
+    expect(await response.json()).toMatchObject({
+      model: "small@1",
+      choices: [{ message: { content: "Small, before." } }],
+    });
+  });
+
   it("nobody gets a stale answer who asked for none from the cache", async () => {
     const stage = stageOf({ stale: 600 }, { cache });
     const body = fresh();
