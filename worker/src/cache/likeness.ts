@@ -28,10 +28,22 @@ function textAlone({ content }: Message): string | null {
   return content.map((part) => part.text ?? "").join("\n");
 }
 
-const NUMBERS = /\p{N}+(?:[.,:/-]\p{N}+)*/gu;
+const DIGITS = "\\p{N}+(?:[.,:/-]\\p{N}+)*";
+const WORDS = [
+  ...["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "first"],
+  ...["second", "third", "last", "\\w+teen", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty"],
+  ...["ninety", "hundred", "thousand", "million", "billion", "half", "quarter", "dozen", "once", "twice"],
+];
+const NUMBERS = new RegExp(
+  `${DIGITS}|\\b(?:${WORDS.join("|")})s?\\b|[零〇一二三四五六七八九十百千万萬亿億两兩半]+`,
+  "giu",
+);
 const NEGATIONS = /\b(?:not?|never|none|without|cannot|nor)\b|n['’]t\b|[不没沒無无未非勿别別]/giu;
 
 /** What turns a meaning round and hardly moves a vector: the numbers in a text, and how often it denies. */
 function telling(text: string): { numbers: readonly string[]; negations: number } {
-  return { numbers: text.match(NUMBERS) ?? [], negations: text.match(NEGATIONS)?.length ?? 0 };
+  return {
+    numbers: (text.match(NUMBERS) ?? []).map((number) => number.toLowerCase()),
+    negations: text.match(NEGATIONS)?.length ?? 0,
+  };
 }

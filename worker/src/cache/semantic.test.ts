@@ -89,6 +89,8 @@ describe("semantic cache", () => {
 
   it.each([
     ["a number", "add 17 to this sum for me please", "add 18 to this sum for me please"],
+    ["a number in words", "add seven to this sum for me please", "add eight to this sum for me please"],
+    ["a number in Chinese", "请 帮 我 把 十七 加 到 这个 总和 里", "请 帮 我 把 十八 加 到 这个 总和 里"],
     ["a date", "what happened on 2024-05-01 in the world", "what happened on 2024-05-02 in the world"],
     ["a denial", "may I eat this at night when tired", "may I not eat this at night when tired"],
     [
