@@ -47,6 +47,14 @@ describe("turnsOf", () => {
   });
 });
 
+it("counts a picture by its size, so that a history of pictures ends too", () => {
+  const url = `data:image/png;base64,${"A".repeat(64_000)}`;
+  const [picture] = turnsOf([{ role: "user", content: [{ type: "image_url", image_url: { url } }] }]);
+  expect(picture?.tokens).toBeGreaterThan(1_000);
+  const [text] = turnsOf([{ role: "user", content: [{ type: "text", text: "北京".repeat(100) }] }]);
+  expect(text?.tokens).toBe(turnsOf([user("北京".repeat(100))])[0]?.tokens);
+});
+
 describe("fitting", () => {
   it("takes the newest turns that fit, whole, and none beyond the first that doesn't", () => {
     const turns = [1, 50, 2].map((tokens) => ({ messages: [], tokens }));

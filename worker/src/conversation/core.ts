@@ -26,6 +26,8 @@ export interface Addition {
 export const NO_HISTORY: History = { system: [], summary: null, turns: [] };
 
 const MESSAGE_OVERHEAD = 4;
+/** More than text ever has: 16 MB of pictures are as much as the largest window. */
+const LETTERS_A_TOKEN = 64;
 const SUMMARY_LEAD = "Summary of the conversation so far:\n";
 const SUMMARY_TASK =
   "You sum up the beginning of a conversation for the model that goes on with it. Keep names, numbers, decisions and " +
@@ -127,8 +129,15 @@ function spoken(message: Answer["choices"][number]["message"]): Message {
 }
 
 function turn(messages: readonly Message[]): Turn {
-  const tokens = messages.reduce((sum, message) => sum + MESSAGE_OVERHEAD + estimateTokens(said(message)), 0);
-  return { messages, tokens };
+  return { messages, tokens: messages.reduce((sum, message) => sum + tokensIn(message), 0) };
+}
+
+function tokensIn(message: Message): number {
+  const words = MESSAGE_OVERHEAD + estimateTokens(said(message));
+  // Pictures say no words; by their size they count at least so much that a history of them stays bounded.
+  return Array.isArray(message.content)
+    ? Math.max(words, JSON.stringify(message.content).length / LETTERS_A_TOKEN)
+    : words;
 }
 
 /** All that a message says, tool calls included. */
