@@ -21,13 +21,13 @@ Ask = Callable[..., str]
 def ask(served: Served) -> Ask:
     """Asks for an answer in few words; gives the request's id."""
 
-    def send(name: str, *, key: str | None = None, read: bool = True, **body: object) -> str:
+    def send(name: str, *, key: str | None = None, read: bool = True, timeout: float = 60, **body: object) -> str:
         wanted = {"model": "chat@1", "messages": [{"role": "user", "content": f"Hello from {name}"}], **body}
         identity = f"observed-{name}"
         headers = {"authorization": f"Bearer {served.key if key is None else key}", "x-request-id": identity}
         url = f"{served.url}/v1/chat/completions"
         with (
-            httpx.Client(trust_env=False, timeout=60) as client,
+            httpx.Client(trust_env=False, timeout=timeout) as client,
             client.stream("POST", url, json=wanted, headers=headers) as answer,
         ):
             if read:
@@ -66,6 +66,42 @@ def test_each_request_has_one_line_also_one_that_was_refused_and_one_whose_clien
     assert (lines[left]["error"], lines[left]["level"]) == ("client_disconnected", "info")
     assert served.key not in json.dumps(list(lines.values()))
     assert "sk-slw-wrong-key" not in json.dumps(list(lines.values()))
+
+
+def test_a_client_that_leaves_before_its_answer_has_a_line_too(served: Served, ask: Ask) -> None:
+    slow = served.checkout.sluiceway(
+        "local", "faults", "add", "--model", "chat@1", "--delay-ms", "5000", "--count", "1"
+    )
+    assert slow.code == 0, slow.err
+    with pytest.raises(httpx.ReadTimeout):
+        ask("impatient", timeout=0.5)
+    line = logged(served, "observed-impatient")["observed-impatient"]
+    assert (line["status"], line["error"], line["level"]) == (499, "client_disconnected", "info")
+    # Until it left, not until the model would have answered.
+    assert line["total_ms"] < 4000
+
+
+def test_a_model_that_fails_is_seen_in_logs_and_top(served: Served, ask: Ask) -> None:
+    broken = served.checkout.sluiceway("local", "faults", "add", "--model", "chat@2", "--cut-after", "2")
+    assert broken.code == 0, broken.err
+    try:
+        cut = ask("cut", model="chat@2", stream=True)
+        line = logged(served, cut)[cut]
+    finally:
+        served.checkout.sluiceway("local", "faults", "clear")
+    assert (line["level"], line["error"]) == ("error", "upstream_broken")
+    assert f" {cut}\n" in served.checkout.sluiceway("logs", "local", "--errors").out
+    seen = json.loads(served.checkout.sluiceway("top", "local", "--window", "600", "--json").out)
+    (row,) = [row for row in seen["rows"] if row["name"] == "chat@2" and row["variant"] == "pinned"]
+    assert row["failed"] >= 1
+    assert "upstream_broken" in dict(seen["errors"])
+
+
+def test_readyz_tells_what_the_stage_can_answer(served: Served) -> None:
+    public = httpx.get(f"{served.url}/readyz", trust_env=False)
+    assert (public.status_code, public.json()) == (200, {"status": "ready"})
+    own = httpx.get(f"{served.url}/readyz", headers={"authorization": f"Bearer {served.key}"}, trust_env=False).json()
+    assert {one["version"]: one["state"] for one in own["versions"]}["chat@1"] == "ready"
 
 
 def test_logs_are_shown_as_text_and_errors_alone_when_asked_for(served: Served, ask: Ask) -> None:
