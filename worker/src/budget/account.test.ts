@@ -50,11 +50,11 @@ describe("Account", () => {
 
   it("stops to spend before the ledger stops to hold it, unless it was heard of since", async () => {
     const { account, ledger } = await withLease(300);
-    expect(account.take(100, 44_999)).not.toBeNull();
-    await account.tell(ledger, 44_999);
-    expect(account.take(100, 89_000)).not.toBeNull();
-    expect(account.take(100, 89_999)).toBeNull();
-    await account.tell(ledger, 89_999);
+    expect(account.take(100, 19_999)).not.toBeNull();
+    await account.tell(ledger, 19_999);
+    expect(account.take(100, 39_000)).not.toBeNull();
+    expect(account.take(100, 39_999)).toBeNull();
+    await account.tell(ledger, 39_999);
     expect(ledger.reports.at(-1)).toMatchObject({ busy: 200, idle: 0 });
   });
 

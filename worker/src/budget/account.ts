@@ -1,8 +1,11 @@
 import type { Batch, Grant, Report, SpendLine, Terms } from "./protocol.ts";
 import { IDLE_MS } from "./protocol.ts";
 
-/** An isolate stops to spend in advance well before the ledger stops to hold that for it. */
-const USABLE_MS = IDLE_MS - 15_000;
+/**
+ * An isolate stops to spend in advance well before the ledger stops to hold that for it: what it took last must be told
+ * by then, also over a network that fails for a while.
+ */
+const USABLE_MS = IDLE_MS - 40_000;
 /** Requests beyond those of the last round that a lease should carry. */
 const AHEAD = 16;
 

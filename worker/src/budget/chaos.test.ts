@@ -4,9 +4,11 @@ import type { GatewayEnv } from "../env.ts";
 import { Account, type Hold } from "./account.ts";
 import { ledgerOf } from "./accounts.ts";
 import type { Ledger } from "./ledger.ts";
+import { LedgerStore } from "./ledger-store.ts";
 import type { LedgerPort, SpendLine, Terms } from "./protocol.ts";
 
 const bindings = env as unknown as GatewayEnv;
+const SEEDS = 2;
 const START = Date.parse("2026-11-10T12:00:00Z");
 
 /** The same numbers in `[0, 1)` for the same seed. */
@@ -51,12 +53,29 @@ class World {
     return this.#running.reduce((sum, { hold }) => sum + hold.nanos, 0);
   }
 
+  /** What the ledger counts as spent or held. */
+  async counted(): Promise<number> {
+    return runInDurableObject(bindings.LEDGER.getByName(this.ledger), (_: Ledger, { storage: { sql } }) => {
+      const { month, held } = new LedgerStore(sql).sums(this.now);
+      return month + held;
+    });
+  }
+
+  /** What it holds for requests on their way. */
+  async held(): Promise<number> {
+    return runInDurableObject(bindings.LEDGER.getByName(this.ledger), (_: Ledger, { storage: { sql } }) => {
+      const query = "SELECT (SELECT TOTAL(nanos) FROM holds) + (SELECT TOTAL(busy) FROM isolates) AS n";
+      return Number(sql.exec(query).one().n);
+    });
+  }
+
   async step(): Promise<void> {
-    this.now += Math.floor(this.chance() ** 4 * 20_000);
+    // An isolate has word from its ledger every few seconds, or its requests are not known of in time.
+    this.now += Math.floor(this.chance() ** 6 * 3_000);
     const account = this.#isolates[Math.floor(this.chance() * this.#isolates.length)] as Account;
     const dice = this.chance();
     if (dice < 0.4) await this.#begin(account);
-    else if (dice < 0.7) this.#end();
+    else if (dice < 0.65) this.#end();
     else if (dice < 0.9) await this.#tell(account);
     else this.#deliver();
   }
@@ -72,7 +91,7 @@ class World {
   readonly #told: Promise<unknown>[] = [];
 
   async #begin(account: Account): Promise<void> {
-    const nanos = 50 + Math.floor(this.chance() * 100);
+    const nanos = 20 + Math.floor(this.chance() * 40);
     let hold = account.take(nanos, this.now);
     if (hold !== null) this.leased++;
     hold ??= await this.#reserve(account, nanos);
@@ -144,30 +163,26 @@ class World {
 }
 
 it.each([
-  ["tight", 3_000],
-  ["tight", 20_000],
+  ["small", 1_500],
+  ["middling", 6_000],
   ["large", 1_000_000],
 ])(
-  "gw_16 spends no more than a %s budget of %d over a bad network, and books exactly what was spent",
+  "gw_16 spends no more than a %s budget over a bad network, and books exactly what was spent",
   async (size, limit) => {
-    for (let seed = 1; seed <= 3; seed++) {
+    for (let seed = 1; seed <= SEEDS; seed++) {
       const world = new World(`chaos-${limit}-${seed}`, limit, seed);
       for (let step = 0; step < 150; step++) {
         await world.step();
-        expect(world.settled + world.running, `seed ${seed}, step ${step}`).toBeLessThanOrEqual(limit);
+        const used = world.settled + world.running;
+        expect(used, `seed ${seed}, step ${step}`).toBeLessThanOrEqual(limit);
+        // The sharper half: whatever an isolate does is covered by what the ledger knows of it.
+        expect(await world.counted(), `seed ${seed}, step ${step}`).toBeGreaterThanOrEqual(used);
       }
       await world.settleAll();
-      const port = ledgerOf(bindings, world.ledger);
-      expect((await port.spend(world.now)).month.usd).toBe(world.settled / 1e9);
-      const held = await runInDurableObject(
-        bindings.LEDGER.getByName(world.ledger),
-        (_: Ledger, { storage: { sql } }) =>
-          sql.exec("SELECT (SELECT TOTAL(nanos) FROM holds) + (SELECT TOTAL(busy) FROM isolates) AS n").one(),
-      );
-      expect(held.n).toBe(0);
-      expect(world.admitted).toBeGreaterThan(20);
-      if (size === "large") expect(world.leased).toBeGreaterThan(10);
-      else if (limit === 3_000) expect(world.refused).toBeGreaterThan(20);
+      expect((await ledgerOf(bindings, world.ledger).spend(world.now)).month.usd).toBe(world.settled / 1e9);
+      expect(await world.held()).toBe(0);
+      expect(world.admitted).toBeGreaterThan(10);
+      expect(size === "small" ? world.refused : world.leased).toBeGreaterThan(5);
     }
   },
 );

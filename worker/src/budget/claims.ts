@@ -49,7 +49,7 @@ export function claimsOf(
     if (account === null) continue;
     account.terms = termsOf(config, principal, scope, budgets);
     // A budget that falls to this very model doesn't refuse it, or nothing would be gained by falling.
-    const strict = budgets.filter(({ fall_to }) => fall_to === null || !names(config, fall_to, spec));
+    const strict = budgets.filter(({ fall_to }) => fall_to === null || !namedBy(config, fall_to).includes(spec));
     const terms = strict.length === budgets.length ? account.terms : termsOf(config, principal, scope, strict);
     claims.push({ account, budgets: strict, terms, tokensPerMinute });
   }
@@ -84,9 +84,16 @@ export function keyName(principal: Principal): string {
   return principal.keyId ?? principal.tenant;
 }
 
-/** Whether `chat-small` or `chat@1` names this version. */
-function names(config: GatewayConfig, wanted: string, spec: ModelVersion): boolean {
+/** Whether there is such a model or version: a key's budget may outlive the model that it falls to. */
+export function isServed(config: GatewayConfig, wanted: string): boolean {
+  return namedBy(config, wanted).length > 0;
+}
+
+/** The versions that `chat-small` or `chat@1` names. */
+function namedBy(config: GatewayConfig, wanted: string): ModelVersion[] {
   const { name, version } = parseModel(wanted);
   const versions = Object.hasOwn(config.models, name) ? (config.models[name]?.versions ?? {}) : {};
-  return version === null ? Object.values(versions).includes(spec) : versions[String(version)] === spec;
+  if (version === null) return Object.values(versions);
+  const one = Object.hasOwn(versions, String(version)) ? versions[String(version)] : undefined;
+  return one === undefined ? [] : [one];
 }

@@ -178,6 +178,20 @@ describe("a budget", () => {
     expect((await stage.chat({ ...ASKED, model: "chat" })).headers.get("x-sluiceway-model")).toBe("chat@1");
   });
 
+  it("refuses when the model to go to is not served any more", async () => {
+    const stage = open("fell", []);
+    const { headers } = await keyFor("fell", { budgets: [{ ...inDay(0.005), fall_to: "chat-tiny" }] });
+    expect((await stage.chat(ASKED, headers)).status).toBe(200);
+    expect((await stage.chat(ASKED, headers)).status).toBe(402);
+  });
+
+  it("goes to no cheaper model that another budget refuses too", async () => {
+    const stage = open("both", [{ ...inDay(0.005), fall_to: "chat-small" }, inDay(0.0042, "stage")]);
+    const statuses = [];
+    for (let i = 0; i < 2; i++) statuses.push((await stage.chat({ ...ASKED, model: "chat" })).status);
+    expect(statuses).toEqual([200, 402]);
+  });
+
   it("doesn't hinder models whose price is nothing", async () => {
     const { models } = pricedConfig("priceless") as { models: Record<string, { versions: Record<string, object> }> };
     const own = { task: "chat", versions: { "1": { backend: "workers-ai", id: "@cf/a/own" } }, split: [[1, 100]] };

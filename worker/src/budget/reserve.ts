@@ -5,7 +5,7 @@ import { within } from "../patience.ts";
 import { clientAddress } from "../routing/client.ts";
 import type { Account, Hold } from "./account.ts";
 import { ledgerOf } from "./accounts.ts";
-import { type Claim, claimsOf, isLimited, keyName } from "./claims.ts";
+import { type Claim, claimsOf, isLimited, isServed, keyName } from "./claims.ts";
 import { costOf, overstatesCache, type Tokens, tokensIn, worstOf } from "./cost.ts";
 import { usdOf } from "./money.ts";
 import { dayOf } from "./periods.ts";
@@ -153,7 +153,7 @@ class Asked {
     for (const one of over) {
       const budget = budgets[one.index];
       if (budget === undefined) continue;
-      if (budget.fall_to === null) {
+      if (budget.fall_to === null || !isServed(this.#c.var.gateway.config, budget.fall_to)) {
         const error = overBudget(budget, one, this.#nanos, this.#now);
         if (!isBusy(budget, one, this.#nanos)) {
           account.refused = { nanos: this.#nanos, until: this.#now + REFUSED_MS, error };
