@@ -1,7 +1,91 @@
+import type { Message } from "../backends/backend.ts";
 import type { ChatRequest } from "../chat/request.ts";
+import { ApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
+import { textOf } from "../tokens/estimate.ts";
+import { findInjection } from "./injection.ts";
+import { mask, maskJson } from "./mask.ts";
+import { note } from "./note.ts";
+
+/** Who may bring in words of strangers: the system's are the application's own, the assistant's were looked over. */
+const LOOKED_AT: ReadonlySet<string> = new Set(["user", "tool"]);
 
 /** Looks a request over before anything is spent on it; gives what goes on. Throws the 400 of a refused prompt. */
-export function guardPrompt(_c: GatewayContext, request: ChatRequest): ChatRequest {
-  return request;
+export function guardPrompt(c: GatewayContext, request: ChatRequest): ChatRequest {
+  const { mode, mask_prompts, max_characters } = c.var.gateway.config.guard;
+  checkLength(request.messages, max_characters);
+  if (mode !== "off") lookForInjection(c, request.messages);
+  return mask_prompts ? masked(c, request) : request;
+}
+
+function checkLength(messages: readonly Message[], most: number): void {
+  const length = messages.reduce((sum, { content, tool_calls }) => {
+    const called = Array.isArray(tool_calls) ? JSON.stringify(tool_calls).length : 0;
+    return sum + lengthOf(content) + called;
+  }, 0);
+  if (length <= most) return;
+  const message = `The messages have ${length} characters; this stage takes ${most} at most.`;
+  throw new ApiError(400, "string_above_max_length", message, { param: "messages" });
+}
+
+function lengthOf(content: Message["content"]): number {
+  if (content === null) return 0;
+  if (typeof content === "string") return content.length;
+  return content.reduce((sum, { text }) => sum + (text?.length ?? 0), 0);
+}
+
+function lookForInjection(c: GatewayContext, messages: readonly Message[]): void {
+  const { mode, threshold } = c.var.gateway.config.guard;
+  for (const [index, { role, content }] of messages.entries()) {
+    if (!LOOKED_AT.has(role)) continue;
+    const { score, rules } = findInjection(textOf(content));
+    if (score === 0) continue;
+    for (const rule of rules) note(c, `injection:${rule}`, score);
+    if (mode === "block" && score >= threshold) throw refused(index);
+  }
+}
+
+/** It doesn't tell which words it was, since that is how the next try is made. */
+function refused(index: number): ApiError {
+  const message = "This message looks like an attempt to change the model's instructions, which this stage refuses.";
+  return new ApiError(400, "prompt_injection", message, { param: `messages[${index}]` });
+}
+
+function masked(c: GatewayContext, request: ChatRequest): ChatRequest {
+  const messages = request.messages.map((message) => maskMessage(c, message));
+  if (messages.every((message, index) => message === request.messages[index])) return request;
+  // What is not to leave the gateway has no part in the cache's key either.
+  return { ...request, messages, identity: { ...request.identity, messages } };
+}
+
+function maskMessage(c: GatewayContext, message: Message): Message {
+  const content = maskContent(c, message.content);
+  const calls = Array.isArray(message.tool_calls) ? (message.tool_calls as unknown[]) : [];
+  const maskedCalls = calls.map((call) => maskCall(c, call));
+  if (content === message.content && maskedCalls.every((call, index) => call === calls[index])) return message;
+  return { ...message, content, ...(calls.length > 0 && { tool_calls: maskedCalls }) };
+}
+
+function maskContent(c: GatewayContext, content: Message["content"]): Message["content"] {
+  if (content === null) return null;
+  if (typeof content === "string") return maskText(c, content, false);
+  const parts = content.map((part) => {
+    if (part.text === undefined) return part;
+    const text = maskText(c, part.text, false);
+    return text === part.text ? part : { ...part, text };
+  });
+  return parts.every((part, index) => part === content[index]) ? content : parts;
+}
+
+function maskCall(c: GatewayContext, call: unknown): unknown {
+  const wanted = (call as { function?: { arguments?: unknown } | null } | null)?.function;
+  if (typeof wanted?.arguments !== "string") return call;
+  const text = maskText(c, wanted.arguments, true);
+  return text === wanted.arguments ? call : { ...(call as object), function: { ...wanted, arguments: text } };
+}
+
+function maskText(c: GatewayContext, text: string, json: boolean): string {
+  const { text: seen, kinds } = json ? maskJson(text) : mask(text);
+  for (const kind of kinds) note(c, `prompt:${kind}`);
+  return seen;
 }

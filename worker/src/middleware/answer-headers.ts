@@ -17,6 +17,10 @@ export function answerHeaders(): GatewayMiddleware {
     }
     if (record.degraded !== null) headers.set("x-sluiceway-degraded", record.degraded);
     if (record.cache !== null) headers.set("x-sluiceway-cache", record.cache);
+    const { threshold } = gateway.config.guard;
+    if (record.guard !== null && record.guard.score > 0 && record.guard.score >= threshold) {
+      headers.set("x-sluiceway-guard", "flagged");
+    }
     const total = gateway.ambient.now() - record.startedAt;
     const steps = Object.entries({ ...record.timings, total }).map(([step, ms]) => `${step};dur=${ms.toFixed(1)}`);
     // A page's own tracing reads it from here: no script sees the headers of its navigation.
