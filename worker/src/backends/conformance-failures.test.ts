@@ -5,7 +5,7 @@ import { delta, sse, streamOf } from "../../test/support/fake-ai.ts";
 const WANTED: Record<Refusal, { status: number; code: string }> = {
   bad: { status: 400, code: "invalid_request" },
   long: { status: 400, code: "context_length_exceeded" },
-  large: { status: 413, code: "request_too_large" },
+  large: { status: 400, code: "context_length_exceeded" },
   many: { status: 429, code: "upstream_rate_limited" },
   unknown: { status: 502, code: "upstream_refused" },
   down: { status: 502, code: "upstream_error" },

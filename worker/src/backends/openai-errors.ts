@@ -21,10 +21,10 @@ export function refusal(status: number, body: string, headers: Headers): ApiErro
     return new ApiError(429, code, "The model's server takes no more requests now.", again);
   }
   if (status === 400 || status === 413 || status === 422) {
-    if (fault.code === "context_length_exceeded" || TOO_LONG.test(fault.text)) {
+    // A body that passed our own cap is too large for a model by its prompt.
+    if (status === 413 || fault.code === "context_length_exceeded" || TOO_LONG.test(fault.text)) {
       return new ApiError(400, "context_length_exceeded", told, options);
     }
-    if (status === 413) return new ApiError(413, "request_too_large", told, options);
     if (fault.code !== "model_not_found") return new ApiError(status, "invalid_request", told, options);
   }
   if (status === 408 || status === 504 || status === 524) {

@@ -13,7 +13,7 @@ const SET_UP: Meaning = { status: 502, code: "upstream_refused", lasting: true }
 
 /** Internal codes whose meaning for the client differs from a plain upstream failure. */
 const KNOWN: Record<string, Meaning> = {
-  3006: { status: 413, code: "request_too_large" },
+  3006: { status: 400, code: "context_length_exceeded" },
   3007: { status: 504, code: "upstream_timeout" },
   3036: { status: 429, code: "upstream_quota_exceeded", lasting: true },
   3040: { status: 429, code: "upstream_out_of_capacity" },
@@ -33,7 +33,6 @@ const KNOWN: Record<string, Meaning> = {
 /** Statuses that are about this request rather than about our set-up, and so are the client's to see. */
 const CLIENT_STATUS: Record<number, string> = {
   400: "invalid_request",
-  413: "request_too_large",
   422: "invalid_request",
   429: "upstream_rate_limited",
 };
@@ -52,6 +51,8 @@ export function refusal(status: number, body: string, headers: Headers | null): 
 }
 
 function byStatus(status: number, code: string | null): Meaning {
+  // A body that passed our own cap is too large for a model by its prompt.
+  if (status === 413) return { status: 400, code: "context_length_exceeded" };
   const seen = CLIENT_STATUS[status];
   // A 400 with a code that we don't know may be about the catalogue, such as "no such model" is.
   if (seen !== undefined && !(status === 400 && code !== null)) return { status, code: seen };

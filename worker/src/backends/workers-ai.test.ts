@@ -128,7 +128,7 @@ describe("Workers AI backend", () => {
   it.each([
     [429, 3036, 429, "upstream_quota_exceeded"],
     [429, 3040, 429, "upstream_out_of_capacity"],
-    [413, 3006, 413, "request_too_large"],
+    [413, 3006, 400, "context_length_exceeded"],
     [408, 3007, 504, "upstream_timeout"],
     [400, 5007, 502, "upstream_refused"],
     [403, 5035, 502, "upstream_refused"],

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { refuse } from "../../test/support/fake-ai.ts";
 import { errorOf, Stage, stageConfig } from "../../test/support/stage.ts";
 import type { ModelVersion } from "../config.ts";
 import { checkWindow } from "./window.ts";
@@ -45,6 +46,17 @@ describe("checkWindow", () => {
     const picture = { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } };
     expect(() => checkWindow(WINDOW, [{ role: "user", content: [picture] }], 10)).toThrow("100");
     expect(checkWindow(WINDOW, [fits], 10)).toBe(10);
+  });
+
+  it("gw_13 tells a client of a backend that refused the prompt by 413 the same, and asks it once", async () => {
+    const stage = new Stage();
+    stage.ai.replyWith(refuse(413, 3006, "Request is too large"));
+    for (const stream of [false, true]) {
+      const response = await stage.chat({ stream });
+      expect(response.status).toBe(400);
+      expect((await errorOf(response)).code).toBe("context_length_exceeded");
+    }
+    expect(stage.ai.runs).toHaveLength(2);
   });
 
   it("tells how much of the asked answer the window leaves", () => {
