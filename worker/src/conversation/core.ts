@@ -136,7 +136,7 @@ function tokensIn(message: Message): number {
   const words = MESSAGE_OVERHEAD + estimateTokens(said(message));
   // Pictures say no words; by their size they count at least so much that a history of them stays bounded.
   return Array.isArray(message.content)
-    ? Math.max(words, JSON.stringify(message.content).length / LETTERS_A_TOKEN)
+    ? Math.max(words, Math.ceil(JSON.stringify(message.content).length / LETTERS_A_TOKEN))
     : words;
 }
 

@@ -1,6 +1,6 @@
 import { createExecutionContext } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { answerWith, delta, refuse, stall, streamOf } from "../../test/support/fake-ai.ts";
+import { answerWith, delta, refuse, sse, stall, streamOf } from "../../test/support/fake-ai.ts";
 import { chatBody, errorOf, eventsOf, Stage, textOfEvents } from "../../test/support/stage.ts";
 
 const PATH = "/v1/chat/completions";
@@ -189,6 +189,56 @@ describe("POST /v1/chat/completions", () => {
       const refused = await stage.chat({ max_tokens: cap });
       expect([refused.status, (await errorOf(refused)).param]).toEqual([400, "max_tokens"]);
     }
+  });
+
+  it("hands on what a client may ask of an answer, and gives back all that came, whole and streamed", async () => {
+    const stage = new Stage();
+    const asked = {
+      n: 2,
+      seed: 7,
+      stop: ["x"],
+      logprobs: true,
+      top_logprobs: 1,
+      response_format: { type: "json_object" },
+      reasoning_effort: "low",
+      tools: [{ type: "function", function: { name: "f", parameters: {} } }],
+      tool_choice: "auto",
+      parallel_tool_calls: false,
+    };
+    const logprobs = { content: [{ token: "a", logprob: -0.1, top_logprobs: [] }] };
+    const said = [
+      { content: "a", reasoning: "because" },
+      { content: "b", reasoning_content: "so" },
+    ];
+    stage.ai.replyWith(({ inputs }) => {
+      const whole = said.map((message, index) => ({ index, message, logprobs, finish_reason: "stop" }));
+      if (inputs.stream !== true) return Response.json({ choices: whole });
+      const piece = (choice: Json) => JSON.stringify({ choices: [choice] });
+      return sse([
+        ...said.map((delta, index) => piece({ index, delta, logprobs, finish_reason: null })),
+        ...said.map((_, index) => piece({ index, delta: {}, finish_reason: "stop" })),
+        "[DONE]",
+      ]);
+    });
+    const { choices } = (await (await stage.chat(asked)).json()) as { choices: Json[] };
+    expect(choices).toEqual(
+      said.map((message, index) => ({
+        index,
+        message: { role: "assistant", ...message },
+        logprobs,
+        finish_reason: "stop",
+      })),
+    );
+    expect(stage.ai.lastRun.inputs).toMatchObject(asked);
+    const events = await eventsOf(await stage.chat({ ...asked, stream: true }));
+    const pieces = events.slice(0, -1).map((event) => (event.choices as Json[])[0]);
+    expect(pieces.slice(0, 2)).toEqual(
+      said.map((delta, index) => ({ index, delta: { role: "assistant", ...delta }, logprobs, finish_reason: null })),
+    );
+    expect(pieces.slice(2).map((choice) => [choice?.index, choice?.finish_reason])).toEqual([
+      [0, "stop"],
+      [1, "stop"],
+    ]);
   });
 
   it("puts the version's own prompt before the client's messages, its system message included", async () => {
