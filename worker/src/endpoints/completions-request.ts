@@ -26,6 +26,7 @@ export function readCompletions(body: JsonObject, maxTokens: number): Completion
   const prompts = readPrompts(body.prompt);
   refuse(body, "suffix", (value) => value === "");
   refuse(body, "best_of", (value) => value === (body.n ?? 1));
+  refuse(body, "conversation", () => false);
   const echo = body.echo ?? false;
   if (typeof echo !== "boolean") throw badRequest("`echo` must be true or false.", "echo");
   const logprobs = readLogprobs(body.logprobs);

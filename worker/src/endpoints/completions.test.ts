@@ -124,6 +124,7 @@ describe("POST /v1/completions", () => {
     [{ prompt: ["a", "b"], stream: true }, "prompt"],
     [{ suffix: "end" }, "suffix"],
     [{ best_of: 3 }, "best_of"],
+    [{ conversation: "c" }, "conversation"],
     [{ echo: "yes" }, "echo"],
     [{ logprobs: true }, "logprobs"],
     [{ logprobs: 6 }, "logprobs"],

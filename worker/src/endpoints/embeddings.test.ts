@@ -52,6 +52,19 @@ describe("POST /v1/embeddings", () => {
     ]);
   });
 
+  it.each([63, 64, 65, 300])("answers %d texts at once, each in its place", async (many) => {
+    const stage = embedStage();
+    const input = Array.from({ length: many }, (_, index) => "x".repeat(1 + (index % 7)));
+    const response = await ask(stage, { input });
+    const text = await response.text();
+    const { data, model } = JSON.parse(text) as { data: { index: number; embedding: number[] }[]; model: string };
+    expect(model).toBe("embed@1");
+    expect(data.map(({ index, embedding }) => [index, embedding[0]])).toEqual(
+      input.map((item, index) => [index, item.length]),
+    );
+    expect(stage.requestLogs[0]?.bytes_out).toBe(text.length);
+  });
+
   it("gives the same numbers as base64", async () => {
     const response = await ask(embedStage(), { encoding_format: "base64" });
     const { data } = (await response.json()) as { data: { embedding: string }[] };
