@@ -23,17 +23,25 @@ export class Deadline {
     if (this.#timer === null || this.#timerDue > this.#due) this.#arm();
   }
 
-  async wait<T>(work: Promise<T>): Promise<T> {
+  wait<T>(work: Promise<T>): Promise<T> {
     const { signal } = this.#abort;
-    try {
-      return await new Promise<T>((resolve, reject) => {
-        this.#fail = reject;
-        work.then(resolve, reject);
-        if (signal.aborted) reject(signal.reason);
-      });
-    } finally {
-      this.#fail = null;
-    }
+    return new Promise<T>((resolve, reject) => {
+      this.#fail = reject;
+      const over = () => {
+        this.#fail = null;
+      };
+      work.then(
+        (value) => {
+          over();
+          resolve(value);
+        },
+        (error) => {
+          over();
+          reject(error);
+        },
+      );
+      if (signal.aborted) reject(signal.reason);
+    });
   }
 
   /** Nothing is waited for any more. */
