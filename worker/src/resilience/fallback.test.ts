@@ -72,7 +72,7 @@ describe("fallback", () => {
 
   it.each([
     [400, 5006, 400],
-    [413, 3006, 413],
+    [413, 3006, 400],
     [422, 0, 422],
   ])("gw_08 doesn't follow a %d, which every model would give", async (status, code, seen) => {
     const { stage, calls } = stageOf(refuse(status, code, "bad input"));
