@@ -100,7 +100,8 @@ describe("access log", () => {
     const stage = new Stage({ log: { prompts: true } });
     await stage.chat({ messages: [{ role: "user", content: `My key is ${secret}` }] });
     await stage.ask({ path: `/v1/${secret}` });
-    expect(stage.requestLogs).toHaveLength(2);
+    await stage.ask({ path: `/v1/models/${secret}`, headers: { authorization: "" } });
+    expect(stage.requestLogs.map(({ status }) => status)).toEqual([200, 404, 401]);
     expect(stage.logs[0]?.prompt).toMatch(/^My key is /);
     expect(JSON.stringify([stage.logs, stage.points])).not.toContain("abcdefghijklmnop");
   });

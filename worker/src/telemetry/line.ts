@@ -46,7 +46,6 @@ export interface LogLine {
 
 const LONGEST_PATH = 200;
 const LONGEST_PROMPT = 32_000;
-const NOT_OURS = new Set([404, 405]);
 
 /** `endedAt`: when the answer was complete, in milliseconds since the epoch. */
 export function lineOf(c: GatewayContext, status: number, endedAt: number): LogLine {
@@ -103,10 +102,10 @@ function isFailure(status: number, code: string | null, streamed: boolean): bool
   return status >= 500 || (streamed && code !== null && code !== "client_disconnected");
 }
 
-/** A path that we serve is as we wrote it; any other is the caller's text, and may hold a key. */
+/** A path that was answered is as we wrote it; any other is the caller's text, and may hold a key. */
 function pathOf(path: string, status: number): string {
   const short = path.slice(0, LONGEST_PATH);
-  return NOT_OURS.has(status) ? maskForLog(short) : short;
+  return status >= 400 ? maskForLog(short) : short;
 }
 
 function cachedTokens(usage: { [detail: string]: unknown } | null): number | null {
