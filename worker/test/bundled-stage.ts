@@ -96,6 +96,8 @@ async function bundleGateway(): Promise<string> {
   const result = await build({
     stdin: { contents, resolveDir: root, loader: "ts" },
     bundle: true,
+    minifySyntax: true,
+    minifyWhitespace: true,
     write: false,
     format: "esm",
     target: "es2023",

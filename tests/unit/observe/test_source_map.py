@@ -49,7 +49,7 @@ def failure(*places: str, release: str = "r-1") -> Failure:
 
 def test_places_are_those_of_the_sources(built: Path, tmp_path: Path) -> None:
     code = (built / "index.js").read_text(encoding="utf-8")
-    thrown, called = place_of(code, "new RangeError"), place_of(code, "inner();")
+    thrown, called = place_of(code, "new RangeError"), place_of(code, "inner()}")
     places = Places(built, tmp_path).of(
         failure(
             f"at inner (file:///a folder/index.js:{thrown[0]}:{thrown[1]})",

@@ -60,8 +60,8 @@ def test_tf_02_crlf_sources_give_the_same_bundle(tmp_path: Path) -> None:
 
 def test_config_stays_a_module_of_its_own(tmp_path: Path) -> None:
     made = bundle(checkout(tmp_path / "c"), tmp_path / "c" / "dist", NODE_MODULES)
-    assert b'from "./config.json"' in made.code
-    assert b'from "cloudflare:workers"' in made.code
+    assert b'from"./config.json"' in made.code
+    assert b'from"cloudflare:workers"' in made.code
 
 
 def test_bundling_again_leaves_the_files_alone(tmp_path: Path) -> None:
