@@ -48,7 +48,7 @@ describe("the prompt set", () => {
     }
   });
 
-  it("is judged the same by the rules of its script as by all of them", () => {
+  it("is judged the same as if every rule were tried on all of it", () => {
     for (const { text } of PROMPTS.filter((prompt) => hiddenTexts(prompt.text).length === 0)) {
       const plain = undisguise(text);
       const met = RULES.filter(({ shapes }) => shapes.some((shape) => shape.test(plain))).map(({ name }) => name);
