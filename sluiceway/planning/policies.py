@@ -93,8 +93,11 @@ def _guard(stated: GuardSettings) -> Guard:
 
 
 def _telemetry(stated: TelemetrySettings) -> Telemetry:
-    otlp = Otlp(stated.otlp.endpoint, pick(stated.otlp.share, 1.0)) if stated.otlp else None
-    return Telemetry(otlp, pick(stated.sentry, False))
+    otlp = stated.otlp
+    return Telemetry(
+        otlp=Otlp(otlp.endpoint, pick(otlp.share, 1.0), otlp.secret) if otlp else None,
+        sentry=pick(stated.sentry, False),
+    )
 
 
 def _conversations(stated: ConversationsSettings) -> Conversations:
@@ -130,6 +133,8 @@ def _check(settings: Settings, catalog: Catalog, secrets: tuple[str, ...]) -> No
     if settings.cache.semantic is not None:
         _served(settings, catalog, settings.cache.semantic.model, "embed", f"{root}cache.semantic.model")
     needed = [("budgets.webhook", settings.budgets.webhook)]
+    otlp = settings.telemetry.otlp
+    needed.append(("telemetry.otlp.secret", otlp.secret if otlp else None))
     needed.append(("telemetry.sentry", "SENTRY_DSN" if settings.telemetry.sentry else None))
     for path, secret in needed:
         if secret is not None and secret not in secrets:

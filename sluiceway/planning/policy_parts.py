@@ -59,8 +59,11 @@ class Guard:
 
 @dataclass(frozen=True)
 class Otlp:
+    """``secret`` is the name of one."""
+
     endpoint: str
     share: float
+    secret: str | None
 
 
 @dataclass(frozen=True)

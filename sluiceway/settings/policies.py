@@ -22,7 +22,8 @@ def _target(text: str) -> str:
 
 
 def _https(text: str) -> str:
-    if not text.startswith("https://") or any(mark.isspace() for mark in text):
+    host = text.removeprefix("https://").partition("/")[0]
+    if not text.startswith("https://") or not host or "@" in host or any(mark.isspace() for mark in text):
         raise Fault("is an https:// address", got=text, hint="write it like https://collector.example.com/v1/traces")
     return text
 
@@ -117,10 +118,14 @@ class SemanticSettings(Block):
 
 
 class OtlpSettings(Block):
-    """Traces by OTLP over HTTP; ``share`` of the requests."""
+    """Traces by OTLP over HTTP; ``share`` of the requests.
+
+    ``secret``: name of the secret that holds its headers, ``name=value,name=value``.
+    """
 
     endpoint: Address
     share: Share | None = None
+    secret: SecretName | None = None
 
 
 class TelemetrySettings(Block):

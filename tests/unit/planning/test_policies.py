@@ -31,9 +31,9 @@ def test_what_is_stated_reaches_the_worker() -> None:
     }
     found = planned(
         budgets={"limits": [{"scope": "key", "period": "day", "usd": 5, "fall_to": "chat@1"}], "webhook": "HOOK"},
-        secrets=["API_KEY", "HOOK", "SENTRY_DSN"],
+        secrets=["API_KEY", "HOOK", "OTLP", "SENTRY_DSN"],
         guard={"mode": "block", "blocklist": ["forbidden", "禁词"]},
-        telemetry={"otlp": {"endpoint": "https://otlp.example.com/v1/traces"}, "sentry": True},
+        telemetry={"otlp": {"endpoint": "https://otlp.example.com/v1/traces", "secret": "OTLP"}, "sentry": True},
         conversations={"enabled": True, "summary_model": "chat"},
         auth={"issuers": [issuer], "access": {"team_domain": "https://t.example.com", "audience": ["a"]}},
     ).config_document("r-0")
@@ -43,7 +43,7 @@ def test_what_is_stated_reaches_the_worker() -> None:
     }
     assert found["guard"] == {**DEFAULTS["guard"], "mode": "block", "blocklist": ["forbidden", "禁词"]}
     assert found["telemetry"] == {
-        "otlp": {"endpoint": "https://otlp.example.com/v1/traces", "share": 1.0},
+        "otlp": {"endpoint": "https://otlp.example.com/v1/traces", "share": 1.0, "secret": "OTLP"},
         "sentry": True,
     }
     assert found["conversations"] == {**DEFAULTS["conversations"], "enabled": True, "summary_model": "chat"}
@@ -74,6 +74,11 @@ def test_what_is_stated_reaches_the_worker() -> None:
         ({"conversations": {"summary_model": "chat@99"}}, "conversations.summary_model", "chat@99"),
         ({"cache": {"semantic": {"model": "intent"}}, "models": INTENT}, "cache.semantic.model", "of task embed"),
         ({"budgets": {"webhook": "HOOK"}}, "budgets.webhook", "a secret that the Worker isn't given"),
+        (
+            {"telemetry": {"otlp": {"endpoint": "https://o.example.com", "secret": "OTLP"}}},
+            "telemetry.otlp.secret",
+            "a secret that the Worker isn't given",
+        ),
         ({"telemetry": {"sentry": True}}, "telemetry.sentry", "a secret that the Worker isn't given"),
     ],
 )
