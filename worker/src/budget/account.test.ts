@@ -102,6 +102,22 @@ describe("Account", () => {
     expect(ledger.reports.at(-1)).toMatchObject({ busy: 0, idle: 300, batch: { lines: [{ nanos: 700 }] } });
   });
 
+  it("wants less, and gives back what it has, when requests get fewer and cheaper", async () => {
+    const { account, ledger } = await withLease(0);
+    ledger.granted = 1_000_000;
+    account.take(50_000, 1);
+    await account.tell(ledger, 1);
+    ledger.granted = 0;
+    for (let now = 2; now < 60; now++) {
+      const hold = account.take(10, now);
+      if (hold !== null) account.end(hold, line(10));
+      await account.tell(ledger, now);
+    }
+    expect(ledger.reports[1]).toMatchObject({ each: 50_000, want: 900_000 });
+    expect(ledger.reports.at(-1)?.each).toBeLessThan(200);
+    expect(ledger.reports.at(-1)?.idle).toBeLessThan(10_000);
+  });
+
   it("adds up what is alike", async () => {
     const { account, ledger } = await withLease(0);
     for (let i = 0; i < 3; i++) account.book(line(10));

@@ -8,6 +8,8 @@ import { IDLE_MS } from "./protocol.ts";
 const USABLE_MS = IDLE_MS - 40_000;
 /** Requests beyond those of the last round that a lease should carry. */
 const AHEAD = 16;
+/** What is left of the dearest request's weight after each report. */
+const EACH_DECAY = 0.9;
 
 const NO_TERMS: Terms = { limits: [], alerts: null };
 
@@ -115,6 +117,8 @@ export class Account {
     const report = this.#report(now);
     this.#leaseChanged = false;
     this.#taken = 0;
+    // One dear request must not make leases dear for good.
+    this.#each = Math.floor(this.#each * EACH_DECAY);
     try {
       const { granted } = await port.report(report);
       if (this.#unsent === report.batch) this.#unsent = null;
@@ -129,7 +133,10 @@ export class Account {
   }
 
   #report(now: number): Report {
-    const want = this.#each === 0 ? 0 : Math.max(0, 2 * this.#taken + AHEAD * this.#each - this.#idle);
+    const target = 2 * this.#taken + AHEAD * this.#each;
+    // After a rush the rest is for others.
+    if (this.#idle > 2 * target) this.#idle = target;
+    const want = Math.max(0, target - this.#idle);
     return {
       ...{ isolate: this.#isolate, version: ++this.#version, now, batch: this.#unsent },
       ...{ busy: this.#busy, idle: this.#idle, want, each: this.#each, terms: this.terms },

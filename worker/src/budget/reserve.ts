@@ -256,5 +256,9 @@ function warnOfCache(c: GatewayContext, { cached, prompt }: Tokens): void {
 }
 
 function touch(c: GatewayContext, account: Account): void {
-  c.var.gateway.accounts.touch(account, c.env, (work) => c.executionCtx.waitUntil(work));
+  try {
+    c.var.gateway.accounts.touch(account, c.env, (work) => c.executionCtx.waitUntil(work));
+  } catch {
+    // A request that is over can start nothing more: the next one tells what this one has noted.
+  }
 }
