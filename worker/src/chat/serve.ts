@@ -151,7 +151,8 @@ async function board(trip: Trip): Promise<Kept | Fare> {
 }
 
 function free(c: GatewayContext, kept: Kept): ServedWhole {
-  return { name: kept.name, answer: kept.answer, usage: bookFree(c, kept) };
+  // It may be older than what the stage now lets through.
+  return { name: kept.name, answer: guardAnswer(c, kept.answer), usage: bookFree(c, kept) };
 }
 
 /** Notes an answer that costs nothing. */
@@ -167,7 +168,7 @@ function bookFree(c: GatewayContext, { answer, route }: Kept): Usage {
 }
 
 function replayed({ c, abort }: Trip, kept: Kept): ServedStream {
-  return { name: kept.name, pieces: replay(kept.answer), abort, settle: () => bookFree(c, kept) };
+  return { name: kept.name, pieces: replay(guardAnswer(c, kept.answer)), abort, settle: () => bookFree(c, kept) };
 }
 
 function ask<T>(

@@ -185,6 +185,30 @@ describe("guarded answers", () => {
     }
   });
 
+  it("from the cache are looked over again, since what the stage lets through may have changed since", async () => {
+    const said = [{ content: "Mail ann@example.com about project falcon." }];
+    const body = { temperature: 0, seed: 77 };
+    const lax = saying({}, said);
+    expect((await lax.chat(body)).headers.get("x-sluiceway-cache")).toBe("miss");
+    const strict = saying(RULES, said);
+    const kept = await strict.chat(body);
+    expect(kept.headers.get("x-sluiceway-cache")).toBe("hit");
+    const seen = "Mail [email] about ";
+    expect(await kept.json()).toMatchObject({
+      choices: [{ message: { content: seen }, finish_reason: "content_filter" }],
+    });
+    const streamed = await strict.chat({ ...body, stream: true });
+    expect(streamed.headers.get("x-sluiceway-cache")).toBe("hit");
+    expect(foldChoices(await eventsOf(streamed))).toMatchObject([{ content: seen, ended: ["content_filter"] }]);
+  });
+
+  it("begin for the client when there is something to be seen, and say nothing in vain", async () => {
+    const stage = saying(RULES, [{ content: "4111 1111 1111 1111 is a card." }], 1);
+    const events = await eventsOf(await stage.chat({ stream: true }));
+    const texts = events.flatMap((event) => (event.choices as ChunkChoice[] | undefined) ?? []);
+    expect(texts[0]?.delta.content).toBe("[card] ");
+  });
+
   it("that break off tell nothing of what was held back", async () => {
     const stage = stageWith(RULES);
     const piece = (content: string) =>

@@ -35,7 +35,10 @@ async function* guarded(
 ): AsyncGenerator<Piece, void, undefined> {
   try {
     // To its end even when nothing of it may be seen any more: its last piece tells what it cost.
-    for await (const piece of pieces) yield stream.pass(piece);
+    for await (const piece of pieces) {
+      const seen = stream.pass(piece);
+      if (seen.usage !== null || seen.choices.length > 0) yield seen;
+    }
     const rest = stream.rest();
     if (rest !== null) yield rest;
   } finally {
