@@ -35,7 +35,7 @@ HEADERS = (
 KINDS = ("application/json", "application/json; charset=utf-16", "text/plain", "multipart/form-data; boundary=x", "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Hostile:
     """One request, as bytes after its first line are sent. ``chunks``: without a length, cut like this."""
 
@@ -45,6 +45,10 @@ class Hostile:
     body: bytes
     chunked: bool
     with_key: bool
+
+    def __repr__(self) -> str:
+        kind = "chunked" if self.chunked else "with its length"
+        return f"{self.method} {self.path} {self.headers} {self.body[:400]!r} ({len(self.body)} bytes, {kind})"
 
 
 def _numbers() -> st.SearchStrategy[object]:
