@@ -2,7 +2,13 @@ import { createExecutionContext, waitOnExecutionContext } from "cloudflare:test"
 import { describe, expect, it } from "vitest";
 import { bookedIn, keyFor, pricedConfig, settledBy, WatchedLedgers } from "../../test/support/budget.ts";
 import { answerWith } from "../../test/support/fake-ai.ts";
-import { chatBody, errorOf, request, Stage } from "../../test/support/stage.ts";
+import { chatBody, errorOf, request, Stage, stageConfig } from "../../test/support/stage.ts";
+import { NOBODY } from "../access/principal.ts";
+import type { Ambient } from "../ambient.ts";
+import { parseConfig } from "../config.ts";
+import type { GatewayContext } from "../gateway.ts";
+import { Accounts } from "./accounts.ts";
+import { reserve } from "./reserve.ts";
 import { spendReport } from "./spend.ts";
 
 const ANSWER = "one two three four";
@@ -176,6 +182,25 @@ describe("a budget", () => {
     expect((await bookedIn("falls/stage/", Date.now() + stage.ahead)).nanos).toBe(settledBy(stage));
     stage.ahead += DAY_MS;
     expect((await stage.chat({ ...ASKED, model: "chat" })).headers.get("x-sluiceway-model")).toBe("chat@1");
+  });
+
+  it("books what goes on without going to the cheaper model", async () => {
+    const limits = [{ ...inDay(0.001, "stage"), fall_to: "chat-small" }];
+    const config = parseConfig(JSON.stringify(stageConfig(pricedConfig("goes-on", { budgets: { limits } }))));
+    const spec = config.models.chat?.versions["1"];
+    if (spec === undefined) throw new Error("the config has this version");
+    const ambient = { now: () => Date.now(), linger: async () => {} };
+    const accounts = new Accounts(config, ambient as unknown as Ambient);
+    const executionCtx = createExecutionContext();
+    const variables = { gateway: { config, accounts, ambient }, principal: NOBODY, record: { id: "r" } };
+    const c = { var: variables, env: open("goes-on", []).env, executionCtx } as unknown as GatewayContext;
+    const held = await reserve(c, { promptTokens: 7, maxTokens: 4, spec });
+    expect(held.insteadOf).toBe("chat-small");
+    expect(held.settle({ prompt_tokens: 7, completion_tokens: 4, total_tokens: 11 }, spec)).toBe(0.004007);
+    expect(held.settle({ prompt_tokens: 7, completion_tokens: 4, total_tokens: 11 }, spec)).toBe(0);
+    held.release();
+    await waitOnExecutionContext(executionCtx);
+    expect(await bookedIn("goes-on/stage/")).toEqual({ nanos: EACH, requests: 1 });
   });
 
   it("refuses when the model to go to is not served any more", async () => {

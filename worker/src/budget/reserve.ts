@@ -45,7 +45,9 @@ export async function reserve(c: GatewayContext, worst: WorstCase): Promise<Rese
   const claims = claimsOf(config, accounts, principal, worst.spec, () => clientAddress(c.req.raw));
   const asked = new Asked(c, worst, claims);
   const instead = await asked.admit();
-  return instead === null ? new Held(c, worst, asked.held) : new Instead(instead);
+  // Over its budget nothing is held; who goes on all the same is booked all the same.
+  const held = instead === null ? asked.held : claims.map((claim) => ({ claim, hold: null }));
+  return new Held(c, worst, held, instead);
 }
 
 /** A claim with what is held of it; null: nothing had to be. */
@@ -166,32 +168,18 @@ class Asked {
   }
 }
 
-/** A request that goes to another model holds nothing here. */
-class Instead implements Reservation {
-  readonly insteadOf: string;
-
-  constructor(model: string) {
-    this.insteadOf = model;
-  }
-
-  settle(): number {
-    return 0;
-  }
-
-  release(): void {}
-}
-
 class Held implements Reservation {
-  readonly insteadOf = null;
+  readonly insteadOf: string | null;
   readonly #c: GatewayContext;
   readonly #worst: WorstCase;
   readonly #held: readonly HeldClaim[];
   #open = true;
 
-  constructor(c: GatewayContext, worst: WorstCase, held: readonly HeldClaim[]) {
+  constructor(c: GatewayContext, worst: WorstCase, held: readonly HeldClaim[], insteadOf: string | null = null) {
     this.#c = c;
     this.#worst = worst;
     this.#held = held;
+    this.insteadOf = insteadOf;
     for (const { claim } of held) touch(c, claim.account);
   }
 
