@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Message } from "../backends/backend.ts";
 import type { GatewayEnv } from "../env.ts";
 import type { Keeping } from "./conversation.ts";
-import type { ConversationPort } from "./talk.ts";
+import type { ConversationPort } from "./port.ts";
 
 const namespace = (env as unknown as GatewayEnv).CONVERSATIONS;
 const open = (name: string) => namespace.getByName(name) as unknown as ConversationPort;

@@ -7,7 +7,7 @@ import { findRoute } from "../routing/find.ts";
 import { estimateTokens, estimateUsage, textOf } from "../tokens/estimate.ts";
 import type { Fallen } from "./conversation.ts";
 import { summaryRequest } from "./core.ts";
-import type { ConversationPort } from "./talk.ts";
+import type { ConversationPort } from "./port.ts";
 
 const SUMMARY_TOKENS = 400;
 const PATIENCE_MS = 30_000;

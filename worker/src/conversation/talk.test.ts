@@ -46,6 +46,22 @@ describe("a conversation", () => {
     expect(sent(stage)).toEqual([user("hello")]);
   });
 
+  it("loses no turn of requests that are made at once", async () => {
+    const stage = new Stage(ON);
+    const conversation = newName();
+    const names = Array.from({ length: 10 }, (_, index) => `q${index}`);
+    await Promise.all(names.map((name) => stage.chat({ conversation, messages: [user(name)] })));
+    await stage.chat({ conversation, messages: [user("now")] });
+    const asked = sent(stage).filter(({ role }) => role === "user");
+    expect(new Set(asked.map(({ content }) => content))).toEqual(new Set([...names, "now"]));
+    // Each question is followed by its own answer.
+    expect(
+      sent(stage)
+        .map(({ role }) => role[0])
+        .join(""),
+    ).toBe(`${"ua".repeat(10)}u`);
+  });
+
   it("keeps a tool's call, so that the next request may hold its result alone", async () => {
     const stage = new Stage(ON);
     const conversation = newName();

@@ -6,18 +6,10 @@ import type { GatewayContext } from "../gateway.ts";
 import { guardPrompt } from "../guard/prompt.ts";
 import { within } from "../patience.ts";
 import type { Fallen, Keeping } from "./conversation.ts";
-import { type Addition, addition, type History, NO_HISTORY, recalled } from "./core.ts";
+import { addition, type History, NO_HISTORY, recalled } from "./core.ts";
+import type { ConversationPort } from "./port.ts";
 import { roomBeside, truncated } from "./room.ts";
 import { summarise } from "./summarise.ts";
-
-/** The Durable Object as the gateway calls it: the stub's own types wrap every result for RPC. */
-export interface ConversationPort {
-  recall(): Promise<History>;
-  append(addition: Addition, keeping: Keeping): Promise<Fallen | null>;
-  branch(history: History, addition: Addition, keeping: Keeping): Promise<Fallen | null>;
-  sumUp(which: Pick<Fallen, "from" | "upTo">, summary: string): Promise<void>;
-  forget(): Promise<void>;
-}
 
 /** A request within a conversation. */
 export interface Talk {
