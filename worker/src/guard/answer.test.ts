@@ -152,6 +152,38 @@ describe("guarded answers", () => {
     expect(events.at(-1)).toEqual({ done: true });
   });
 
+  it("are looked over in fields that hold more than text, too", async () => {
+    const details = (text: string) => [{ type: "reasoning.text", text }];
+    const stage = stageWith(RULES);
+    stage.ai.replyWith(() =>
+      Response.json({
+        choices: [
+          {
+            index: 0,
+            message: { role: "assistant", content: "Done.", reasoning_details: details("ask ann@example.com") },
+            finish_reason: "stop",
+          },
+        ],
+      }),
+    );
+    const piece = (delta: Json, finish_reason: string | null = null) =>
+      JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] });
+    expect((await whole(stage)).choices).toMatchObject([
+      { message: { reasoning_details: details("ask [email]"), content: "Done." } },
+    ]);
+    for (const [text, seen] of [
+      ["ask ann@example.com", "ask [email]"],
+      ["it is project falcon", "content_filter"],
+    ] as const) {
+      stage.ai.replyWith(() =>
+        sse([piece({ reasoning_details: details(text) }), piece({ content: "Done." }, "stop"), "[DONE]"]),
+      );
+      const told = JSON.stringify(await eventsOf(await stage.chat({ stream: true })));
+      expect(told).toContain(seen);
+      expect(told).not.toMatch(/ann@|falcon/);
+    }
+  });
+
   it("make no call whose arguments hold a blocked phrase", async () => {
     const stage = saying(RULES, [{ content: "Yes.", tool_calls: [call({ topic: "project falcon" })] }]);
     const { choices } = await whole(stage);

@@ -1,9 +1,9 @@
 import type { Answer, Choice, Piece } from "../backends/backend.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { GuardedStream } from "./choice-stream.ts";
-import { mask, maskJson } from "./mask.ts";
 import { note } from "./note.ts";
 import type { AnswerRules, Note } from "./rules.ts";
+import { guardText, guardValue, type Seen } from "./values.ts";
 
 /** What the stage does to answers, or null when that is nothing. */
 function rulesOf(c: GatewayContext): AnswerRules | null {
@@ -69,45 +69,10 @@ function guardChoice(choice: Choice, rules: AnswerRules, told: Note): Choice {
   };
 }
 
-interface Seen {
-  /** The same value where there is no hit in it. */
-  readonly value: unknown;
-  readonly blocked: boolean;
-}
-
 function guardCall(call: unknown, rules: AnswerRules, told: Note): Seen {
   const wanted = (call as { function?: Json | null } | null)?.function;
   if (typeof wanted?.arguments !== "string") return { value: call, blocked: false };
   const { value, blocked } = guardText(wanted.arguments, true, rules, told);
   if (value === wanted.arguments) return { value: call, blocked };
   return { value: { ...(call as Json), function: { ...wanted, arguments: value } }, blocked };
-}
-
-function guardValue(value: unknown, rules: AnswerRules, told: Note, depth = 0): Seen {
-  if (typeof value === "string") return guardText(value, false, rules, told);
-  if (typeof value !== "object" || value === null || depth > 32) return { value, blocked: false };
-  let changed = false;
-  let blocked = false;
-  const entries = Object.entries(value).map(([name, item]) => {
-    const seen = guardValue(item, rules, told, depth + 1);
-    changed ||= seen.value !== item;
-    blocked ||= seen.blocked;
-    return [name, seen.value] as const;
-  });
-  if (!changed) return { value, blocked };
-  return { value: Array.isArray(value) ? entries.map(([, item]) => item) : Object.fromEntries(entries), blocked };
-}
-
-/** `json`: the text is a JSON value, and stays one. */
-function guardText(text: string, json: boolean, { masks, blocklist }: AnswerRules, told: Note): Seen {
-  let seen = text;
-  if (masks) {
-    const masked = json ? maskJson(text) : mask(text);
-    for (const kind of masked.kinds) told(`answer:${kind}`);
-    seen = masked.text;
-  }
-  const hit = blocklist?.search(seen) ?? -1;
-  if (hit === -1) return { value: seen, blocked: false };
-  told("answer:blocklist");
-  return { value: seen.slice(0, hit), blocked: true };
 }

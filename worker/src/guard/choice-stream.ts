@@ -2,6 +2,7 @@ import type { Piece, PieceChoice } from "../backends/backend.ts";
 import { BlockStream } from "./blocklist.ts";
 import { MaskStream } from "./mask-stream.ts";
 import type { AnswerRules, Note } from "./rules.ts";
+import { guardValue } from "./values.ts";
 
 type Json = Record<string, unknown>;
 
@@ -94,7 +95,10 @@ class GuardedChoice {
     } else if (typeof value === "string" && name !== "role") {
       this.#text(seen, name, null, value);
     } else {
-      seen[name] = value;
+      // Whole at once, such as details of the reasoning: nothing of it is still to come.
+      const whole = name === "role" ? { value, blocked: false } : guardValue(value, this.#rules, this.#note);
+      if (!whole.blocked) seen[name] = whole.value;
+      else this.#ended = true;
     }
   }
 
