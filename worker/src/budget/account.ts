@@ -8,6 +8,8 @@ import { IDLE_MS } from "./protocol.ts";
 const USABLE_MS = IDLE_MS - 40_000;
 /** Requests beyond those of the last round that a lease should carry. */
 const AHEAD = 16;
+/** Ends that are remembered while a ledger can't be told; it lets go of the others by itself after a while. */
+const MOST_ENDED = 2_000;
 /** What is left of the dearest request's weight after each report. */
 const EACH_DECAY = 0.9;
 
@@ -89,7 +91,7 @@ export class Account {
       this.#busy -= hold.nanos;
       this.#idle = Math.max(0, this.#idle + hold.nanos - spent);
       this.#leaseChanged = true;
-    } else this.#ended.push(hold.id);
+    } else if (this.#ended.length < MOST_ENDED) this.#ended.push(hold.id);
     const change = (line === null ? 0 : line.prompt + line.completion) - hold.tokens;
     if (hold.tokens > 0 && change !== 0) {
       this.#corrections.set(hold.second, (this.#corrections.get(hold.second) ?? 0) + change);

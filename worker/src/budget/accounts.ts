@@ -5,7 +5,7 @@ import { Account } from "./account.ts";
 import type { LedgerPort } from "./protocol.ts";
 
 /** Accounts in one isolate; those that have nothing to tell are forgotten first. */
-const MOST = 2_000;
+export const MOST = 2_000;
 /** Reports that go at once, and their number a second after that: one object serves the whole stage. */
 const AT_ONCE = 50;
 const LINGER_MS = 1_000;
@@ -63,6 +63,10 @@ export class Accounts {
     return account;
   }
 
+  get size(): number {
+    return this.#accounts.size;
+  }
+
   /** Unique among all requests of all isolates. */
   newId(): string {
     return `${this.isolate}-${++this.#asked}`;
@@ -116,11 +120,10 @@ export class Accounts {
     const now = this.#now();
     pace.left = Math.min(AT_ONCE, pace.left + (now - pace.countedAt) / LINGER_MS);
     pace.countedAt = now;
-    if (pace.left >= 1) {
-      pace.left -= 1;
-      return 0;
-    }
-    return account.urgent ? URGENT_LINGER_MS : LINGER_MS;
+    const wait = pace.left >= 1 ? 0 : account.urgent ? URGENT_LINGER_MS : LINGER_MS;
+    // Also for one that waits: what its wait earns is its own.
+    pace.left = Math.max(0, pace.left) - 1;
+    return wait;
   }
 
   #paceOf(account: Account, now: number): Pace {
@@ -136,6 +139,9 @@ export class Accounts {
     for (const [ledger, account] of this.#accounts) {
       if (account.quiet) this.#accounts.delete(ledger);
     }
+    // While ledgers can't be told, nobody is quiet: then the oldest goes, so that memory is bounded.
+    const [oldest] = this.#accounts.keys();
+    if (this.#accounts.size >= MOST && oldest !== undefined) this.#accounts.delete(oldest);
   }
 }
 
