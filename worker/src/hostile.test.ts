@@ -3,8 +3,6 @@ import { sse } from "../test/support/fake-ai.ts";
 import { mutated, random } from "../test/support/hostile.ts";
 import { chatBody, Stage } from "../test/support/stage.ts";
 
-type Json = Record<string, unknown>;
-
 const CALL = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
 const REQUEST = chatBody({
   messages: [
