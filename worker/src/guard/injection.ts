@@ -1,6 +1,7 @@
 import { hiddenTexts, undisguise } from "./disguise.ts";
 import { ABOUT_ATTACKS, RULES } from "./injection-rules.ts";
-import { leadsOf } from "./leads.ts";
+import { beginsAtWord, leadsOf } from "./leads.ts";
+import { WordStarts } from "./word-starts.ts";
 
 export interface Finding {
   /** How much a text looks like an attempt to take the model over, from 0 to 1. */
@@ -20,12 +21,16 @@ const QUOTED = /["'“‘「『][^"'”’」』\n]{0,60}["'”’」』]/g;
 interface Shape {
   readonly expression: RegExp;
   readonly leads: readonly string[] | null;
+  readonly atWord: boolean;
 }
 
 /** The rules with the words that their shapes begin with: most texts hold few of those. */
 const LED = RULES.map((rule) => ({
   ...rule,
-  shapes: rule.shapes.map((expression): Shape => ({ expression, leads: leadsOf(expression.source) })),
+  shapes: rule.shapes.map((expression): Shape => {
+    const { source } = expression;
+    return { expression, leads: leadsOf(source), atWord: beginsAtWord(source) };
+  }),
 }));
 
 /** Looks a text over for prompt injection, in English and Chinese, however its letters are disguised. */
@@ -44,8 +49,9 @@ function scoreOf(plain: string): Finding {
   const rules: string[] = [];
   let doubt = 1;
   let unquoted: string | null = null;
+  const starts = new WordStarts(plain);
   for (const { name, weight, shapes, quotable } of LED) {
-    const met = shapes.filter((shape) => meets(plain, shape));
+    const met = shapes.filter((shape) => meets(plain, starts, shape));
     if (met.length === 0) continue;
     unquoted ??= plain.replace(QUOTED, " ");
     const quoted = quotable !== true && !met.some(({ expression }) => expression.test(unquoted as string));
@@ -57,6 +63,6 @@ function scoreOf(plain: string): Finding {
   return { score: Math.round(score * 100) / 100, rules };
 }
 
-function meets(plain: string, { expression, leads }: Shape): boolean {
-  return (leads === null || leads.some((lead) => plain.includes(lead))) && expression.test(plain);
+function meets(plain: string, starts: WordStarts, { expression, leads, atWord }: Shape): boolean {
+  return (leads === null || leads.some((lead) => starts.mayHold(lead, atWord))) && expression.test(plain);
 }

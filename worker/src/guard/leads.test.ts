@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RULES } from "./injection-rules.ts";
-import { leadsOf } from "./leads.ts";
+import { beginsAtWord, leadsOf } from "./leads.ts";
+import { WordStarts } from "./word-starts.ts";
 
 describe("leadsOf", () => {
   it.each([
@@ -22,8 +23,42 @@ describe("leadsOf", () => {
     expect(leadsOf(source)).toEqual(leads);
   });
 
+  it.each([
+    [/\bsudo\b|\broot/, true],
+    [/\bsudo\b|root/, false],
+    [/\b(?:a|b)/, true],
+    [/ignore/, false],
+  ])("of %s count at the beginning of a word: %s", ({ source }, atWord) => {
+    expect(beginsAtWord(source)).toBe(atWord);
+  });
+
   it("can be told of nearly all rules, so that a plain text costs next to nothing", () => {
     const sources = RULES.flatMap(({ shapes }) => shapes.map(({ source }) => source));
     expect(sources.filter((source) => leadsOf(source) === null).length).toBeLessThanOrEqual(4);
+  });
+});
+
+describe("WordStarts", () => {
+  const starts = new WordStarts('please ignore_it, <|im_start|>, "do not", x1sudo, 5root; no 忽略 at the end: ai');
+
+  it.each([
+    ["ignore", true, true],
+    ["gnore", true, false],
+    ["gnore", false, true],
+    ["<|", false, true],
+    ["do not", true, true],
+    ["sudo", true, false],
+    ["root", true, false],
+    ["no ", true, true],
+    ["ai", true, true],
+    ["忽略", false, true],
+    ["无视", false, false],
+    ["forget", true, false],
+  ])("may hold %j (at a word: %s): %s", (lead, atWord, may) => {
+    expect(starts.mayHold(lead, atWord)).toBe(may);
+  });
+
+  it("holds no Chinese in a text without any", () => {
+    expect(new WordStarts("plain").mayHold("忽略", false)).toBe(false);
   });
 });

@@ -12,6 +12,11 @@ export function leadsOf(source: string): readonly string[] | null {
   return leads;
 }
 
+/** Whether every match of an expression begins where a word does. */
+export function beginsAtWord(source: string): boolean {
+  return branchesOf(source).every((branch) => branch.startsWith("\\b"));
+}
+
 /** The alternatives of an expression. */
 function branchesOf(source: string): string[] {
   const branches: string[] = [];

@@ -1,0 +1,41 @@
+/** Few enough to be set up for every text; that two beginnings may share one costs a search, not a miss. */
+const PLACES = 4_096;
+
+/** Which beginnings of words a text holds, by their first three letters, and whether it holds Chinese: one pass over it. */
+export class WordStarts {
+  readonly #text: string;
+  readonly #seen = new Uint8Array(PLACES);
+  #wide = false;
+
+  /** `text` in small letters. */
+  constructor(text: string) {
+    this.#text = text;
+    let inWord = false;
+    for (let at = 0; at < text.length; at++) {
+      const unit = text.charCodeAt(at);
+      const letter = unit >= 0x61 && unit <= 0x7a;
+      if (letter && !inWord) this.#seen[threeLetters(text, at)] = 1;
+      inWord = letter || (unit >= 0x30 && unit <= 0x39) || unit === 0x5f;
+      if (unit >= 0x2e80) this.#wide = true;
+    }
+  }
+
+  /** Whether the text may hold a lead; `atWord`: only at the beginning of a word does it count. */
+  mayHold(lead: string, atWord: boolean): boolean {
+    const unit = lead.charCodeAt(0);
+    if (unit >= 0x2e80) return this.#wide && this.#text.includes(lead);
+    const letter = unit >= 0x61 && unit <= 0x7a;
+    if (atWord && letter && lead.length > 2 && this.#seen[threeLetters(lead, 0)] === 0) return false;
+    return this.#text.includes(lead);
+  }
+}
+
+/** A number below `PLACES` for the three units at a place; whatever is no letter counts as one sign. */
+function threeLetters(text: string, at: number): number {
+  return (letterAt(text, at) * 331 + letterAt(text, at + 1) * 37 + letterAt(text, at + 2)) % PLACES;
+}
+
+function letterAt(text: string, at: number): number {
+  const unit = at < text.length ? text.charCodeAt(at) : 0;
+  return unit >= 0x61 && unit <= 0x7a ? unit - 0x60 : 0;
+}
