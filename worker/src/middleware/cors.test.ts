@@ -29,8 +29,15 @@ describe("CORS", () => {
     expect(counted).toBe(0);
   });
 
-  it("gw_20 gives a foreign page no leave", async () => {
-    const response = await new Stage().ask(preflight("https://evil.test"));
+  it.each([
+    "https://evil.test",
+    "http://localhost:3000.evil.test",
+    "http://localhost:30000",
+    "https://localhost:3000",
+    "http://localhost",
+    "null",
+  ])("gw_20 gives a foreign page no leave: %s", async (origin) => {
+    const response = await new Stage().ask(preflight(origin));
     expect(response.status).toBe(204);
     expect(response.headers.has("access-control-allow-origin")).toBe(false);
     expect(response.headers.has("access-control-allow-headers")).toBe(false);
@@ -38,9 +45,14 @@ describe("CORS", () => {
   });
 
   const full = { RATE_LIMIT: { limit: async () => ({ success: false }) } };
+  const broken = { MODELS: { get: () => Promise.reject(new Error("down")) } as unknown as R2Bucket };
+  const failing = { AI: { run: async () => new Response("busy", { status: 503 }) } as unknown as Ai };
   it.each([
+    ["401 without key", 401, {}, { path: PATH, body: chatBody(), headers: { authorization: "" } }],
     ["401", 401, {}, { path: PATH, body: chatBody(), headers: { authorization: "Bearer wrong" } }],
     ["429", 429, full, { path: PATH, body: chatBody() }],
+    ["500", 500, broken, { path: "/v1/models/intent/artifacts/1/model.onnx" }],
+    ["503", 503, failing, { path: PATH, body: chatBody({ stream: true }) }],
     ["404", 404, {}, { path: "/nowhere" }],
     ["405", 405, {}, { path: "/", method: "PUT" }],
     ["413", 413, {}, { path: PATH, body: "x".repeat(2_000_000) }],
@@ -54,6 +66,18 @@ describe("CORS", () => {
     expect(response.headers.get("access-control-expose-headers")).toContain("x-request-id");
     expect(response.headers.get("vary")).toMatch(/Origin/);
     expect(response.headers.has("access-control-allow-credentials")).toBe(false);
+  });
+
+  it.each([
+    ["a 401", { authorization: "" }, false],
+    ["an answer", {}, false],
+    ["a stream", {}, true],
+  ])("gw_20 doesn't let a foreign page read %s", async (_, key, stream) => {
+    const headers = { origin: "https://evil.test", ...key };
+    const response = await new Stage().chat({ stream }, headers);
+    expect(response.headers.has("access-control-allow-origin")).toBe(false);
+    expect(response.headers.has("access-control-expose-headers")).toBe(false);
+    expect(response.headers.get("vary")).toMatch(/Origin/);
   });
 
   it("lets every page read where the stage says *", async () => {

@@ -44,6 +44,26 @@ describe("rate limit", () => {
     expect(keys).toEqual(["ip 1.1.1.1", "ip 2.2.2.2", "ip 2.2.2.2"]);
   });
 
+  it("gw_12 lets five a minute in from one address, whatever the client says of it, and as many from another", async () => {
+    const { RATE_LIMIT } = env as unknown as GatewayEnv;
+    const isolates = [0, 1].map(() => new Stage({ auth: { required: false } }, { RATE_LIMIT }));
+    // The platform's window ends with the clock's minute.
+    const left = 60_000 - (Date.now() % 60_000);
+    if (left < 5_000) await scheduler.wait(left);
+    const passed = async (address: string, count: number) => {
+      const answers = Array.from({ length: count }, (_, i) => {
+        const claims = { "x-forwarded-for": `9.9.9.${i}`, forwarded: `for=9.9.9.${i}`, "x-real-ip": `9.9.9.${i}` };
+        return (isolates[i % 2] as Stage).chat({}, { "cf-connecting-ip": address, ...claims });
+      });
+      return (await Promise.all(answers)).filter(({ status }) => status === 200).length;
+    };
+    expect(await passed("203.0.113.1", 10)).toBe(5);
+    expect(await passed("203.0.113.2", 20)).toBe(5);
+    expect(await passed("::ffff:203.0.113.2", 2)).toBe(0);
+    expect(await passed("2001:db8:7:1::1", 3)).toBe(3);
+    expect(await passed("2001:db8:7:1:ffff::2", 4)).toBe(2);
+  }, 30_000);
+
   it("lets requests pass when the limiter fails, and says so in the log", async () => {
     const broken: RateLimit = { limit: () => Promise.reject(new Error("limiter is down")) };
     const stage = new Stage({}, { RATE_LIMIT: broken });
