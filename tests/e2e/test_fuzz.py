@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import time
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -68,12 +67,18 @@ def _chunks(body: bytes) -> bytes:
     return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in cuts) + b"0\r\n\r\n"
 
 
-def check(one: Hostile, status: int, body: bytes) -> None:
-    assert status in ALLOWED, (status, body[:500], one)
-    if status >= 400 and one.method != "HEAD":
+def fault_of(one: Hostile, status: int, body: bytes) -> str | None:
+    """What is wrong with an answer, if anything."""
+    if status not in ALLOWED:
+        return f"{status} {body[:500]!r} to {one}"
+    if status < 400 or one.method == "HEAD":
+        return None
+    try:
         error = json.loads(body)["error"]
-        assert error["message"] and error["code"] and error["request_id"], body
-        assert error["code"] != "internal_error"
+    except (ValueError, KeyError, TypeError):
+        return f"{status} with no error of ours, {body[:500]!r}, to {one}"
+    told = error["message"] and error["code"] and error["request_id"] and error["code"] != "internal_error"
+    return None if told else f"{status} {error} to {one}"
 
 
 def workerd_memory(served: Served) -> int:
@@ -98,8 +103,10 @@ def ask(served: Served) -> str:
         return str(json.loads(answer.read())["response"]["text"])
 
 
-def run(served: Served, number: int, count: int) -> None:
+def run(served: Served, number: int, count: int) -> list[str]:
+    """Sends ``count`` requests; what was wrong with the answers."""
     sender = Sender(served)
+    faults: list[str] = []
 
     @seed(number)
     @settings(
@@ -111,20 +118,24 @@ def run(served: Served, number: int, count: int) -> None:
     )
     @given(requests())
     def hostile(one: Hostile) -> None:
-        began = time.monotonic()
-        status, body = sender.send(one)
-        assert time.monotonic() - began < PATIENCE
-        check(one, status, body)
+        # Noted, not thrown: the rest of the seed is worth sending too, and some requests are too large to be printed.
+        try:
+            fault = fault_of(one, *sender.send(one))
+        except (OSError, http.client.HTTPException) as error:
+            fault = f"{type(error).__name__} {error} from {one}"
+        if fault is not None:
+            faults.append(fault)
 
     with closing(sender.connection):
         hostile()
+    return faults
 
 
 def test_hostile_requests_are_answered_and_leave_nothing_behind(served: Served) -> None:
-    run(served, SEEDS[0], EACH)
+    assert run(served, SEEDS[0], EACH) == []
     before = workerd_memory(served)
     for number in SEEDS[1:]:
-        run(served, number, EACH)
+        assert run(served, number, EACH) == [], f"seed {number}"
         assert ask(served) == "still here", f"after seed {number}"
     grown = workerd_memory(served) / before
     assert grown < 1.5, f"workerd grew {grown:.2f} times over {EACH * len(SEEDS[1:])} requests"

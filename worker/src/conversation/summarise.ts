@@ -22,6 +22,8 @@ export async function summarise(c: GatewayContext, object: ConversationPort, fal
   const messages = summaryRequest(fallen.summary, fallen.turns);
   const promptTokens = messages.reduce((sum, { content }) => sum + estimateTokens(textOf(content)), 0);
   const held = await reserve(c, { promptTokens, maxTokens: SUMMARY_TOKENS, spec });
+  // Its budget is spent: what fell out of the window waits for a better day.
+  if (held.insteadOf !== null) return held.release();
   try {
     const answer = await backendOf(spec, c.env).complete({
       version: spec,
