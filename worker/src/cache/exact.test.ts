@@ -92,6 +92,17 @@ describe("exact cache", () => {
     expect(await twice(new Stage(), { ...body, ...first }, { ...body, ...second })).toBe("miss");
   });
 
+  it("gw_05 hits for the same body with its keys in another order, at every depth", async () => {
+    const tool = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };
+    const { messages, ...rest } = fresh({ seed: 1, stop: ["."], tools: [tool], x: { a: 1, b: [{ c: 1, d: 2 }] } });
+    const turned = {
+      ...{ x: { b: [{ d: 2, c: 1 }], a: 1 }, stop: ["."], seed: 1, temperature: 0 },
+      tools: [{ function: { parameters: { properties: {}, type: "object" }, name: "f" }, type: "function" }],
+      messages: messages.map(({ role, content }) => ({ content, role })),
+    };
+    expect(await twice(new Stage(), { messages, ...rest }, turned)).toBe("hit");
+  });
+
   it("gw_05 never gives one tenant another's answer", async () => {
     const body = fresh();
     await new Stage().chat(body);
@@ -152,6 +163,33 @@ describe("exact cache", () => {
     expect([soon.status, soon.headers.get("x-sluiceway-cache")]).toEqual([200, ttl === 0 ? "bypass" : "hit"]);
     stage.ahead = (ttl + 1) * 1000;
     expect((await stage.chat(body)).headers.get("x-sluiceway-cache")).toBe(ttl === 0 ? "bypass" : "miss");
+  });
+
+  it.each([1, 10, 59, 60])("gw_06 keeps an answer with a life of %d seconds in KV, and no longer", async (ttl) => {
+    const settings = { cache: { enabled: true, ttl } };
+    const body = fresh();
+    await new Stage(settings).chat(body);
+    const [soon, late] = [new Stage(settings), new Stage(settings)];
+    late.ahead = (ttl + 1) * 1000;
+    expect((await soon.chat(body)).headers.get("x-sluiceway-cache")).toBe("hit");
+    expect((await late.chat(body)).headers.get("x-sluiceway-cache")).toBe("miss");
+  });
+
+  it("gw_06 keeps answers in a KV that has the platform's limits, whatever the names", async () => {
+    await expect(CACHE.put("🦊".repeat(129), "x")).rejects.toThrow("512");
+    await expect(CACHE.put("k", "x", { expirationTtl: 59 })).rejects.toThrow("60");
+    const version = { backend: "workers-ai", id: `@cf/${"m".repeat(300)}` };
+    const name = "m".repeat(100);
+    const settings = {
+      models: { [name]: { task: "chat", versions: { "1": version }, split: [[1, 100]] } },
+      release: "r".repeat(64),
+    };
+    const body = { ...fresh(), model: name, user: "🦊".repeat(120) };
+    const tenant = { API_KEY: "k".repeat(1_000) };
+    const headers = { authorization: `Bearer ${tenant.API_KEY}` };
+    expect((await new Stage(settings, tenant).chat(body, headers)).status).toBe(200);
+    const again = await new Stage(settings, tenant).chat(body, headers);
+    expect([again.status, again.headers.get("x-sluiceway-cache")]).toEqual([200, "hit"]);
   });
 
   it.each([

@@ -39,7 +39,16 @@ describe("fallback", () => {
     ["401", refuse(401, 0, "no such token"), "unavailable"],
     ["404", refuse(404, 0, "no such path"), "unavailable"],
     ["408", refuse(408, 3007, "too slow"), "timeout"],
+    ["410", refuse(410, 0, "gone"), "unavailable"],
     ["410 of a model that was retired", refuse(410, 5028, "deprecated"), "unavailable"],
+    ["a retired model, whatever the status", refuse(400, 5028, "deprecated"), "unavailable"],
+    [
+      "a retired model, of which the binding throws",
+      () => {
+        throw new Error("AiError: 5028: This model was deprecated");
+      },
+      "unavailable",
+    ],
     ["400 of a model that doesn't exist", refuse(400, 5007, "no such model"), "unavailable"],
     ["429 of a limit", refuse(429, 3039, "slow down", { "retry-after": "60" }), "rate_limited"],
     ["429 of the day's quota", refuse(429, 3036, "used up"), "quota_exceeded"],
