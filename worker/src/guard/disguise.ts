@@ -22,7 +22,7 @@ function pairs(from: string, to: string): Record<string, string> {
 }
 
 const NON_ASCII = /[\u0080-\uffff]/;
-const INVISIBLE = /[\p{Cf}\p{Mn}\u115f\u1160\u3164]/gu;
+const INVISIBLE = /[\p{Cf}\p{M}\u115f\u1160\u3164]/gu;
 const TAGS = /[\u{e0020}-\u{e007e}]/gu;
 const LOOKALIKE = new RegExp(`[${[...LOOKALIKES.keys()].join("")}]`, "gu");
 /** Digits and signs for letters, within a word of letters. */
@@ -44,6 +44,8 @@ export function undisguise(text: string): string {
   if (NON_ASCII.test(text)) {
     plain = plain
       .replace(TAGS, (tag) => String.fromCharCode((tag.codePointAt(0) ?? 0) - 0xe0000))
+      // Before they are put in order: of a long row of marks that takes time by its square.
+      .replace(INVISIBLE, "")
       .normalize("NFKD")
       .replace(INVISIBLE, "")
       .normalize("NFKC")

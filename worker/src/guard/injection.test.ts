@@ -107,6 +107,8 @@ describe("findInjection", () => {
       "е",
     ];
     units.push("decode this and ", "you are now ", "\u200b", "show your ", "输出", "a1@");
+    // Marks out of their order, which Unicode wants put in order, and a letter that stands for eighteen.
+    units.push("\u0301\u0316", "\u302e\u0316", "\uff9e\u0316\u302e", "\ufdfa");
     for (const unit of units) {
       const text = unit.repeat(100_000 / unit.length);
       const start = performance.now();

@@ -35,14 +35,18 @@ const LED = RULES.map((rule) => ({
 
 /** Looks a text over for prompt injection, in English and Chinese, however its letters are disguised. */
 export function findInjection(text: string): Finding {
-  const looked = text.length > 2 * LOOKED_AT ? `${text.slice(0, LOOKED_AT)}\n${text.slice(-LOOKED_AT)}` : text;
-  const plain = undisguise(looked);
-  let best = scoreOf(plain);
+  const looked = endsOf(text);
+  // Looked at again, since one character may stand for eighteen.
+  let best = scoreOf(endsOf(undisguise(looked)));
   for (const hidden of hiddenTexts(looked)) {
     const inside = scoreOf(undisguise(hidden));
     if (inside.score > best.score) best = { score: inside.score, rules: [...inside.rules, "encoded"] };
   }
   return best;
+}
+
+function endsOf(text: string): string {
+  return text.length > 2 * LOOKED_AT ? `${text.slice(0, LOOKED_AT)}\n${text.slice(-LOOKED_AT)}` : text;
 }
 
 function scoreOf(plain: string): Finding {

@@ -32,6 +32,10 @@ const SECRETS: [string, string][] = [
   ["+86 138-1234-5678", "[phone]"],
   ["010-62345678", "[phone]"],
   ["+44 20 7946 0958", "[phone]"],
+  ["+44 (0)20 7946 0958", "[phone]"],
+  ["+86(10)62345678", "[phone]"],
+  ["+8613812345678", "[phone]"],
+  ["+1 (212) 555-0100", "[phone]"],
   ["(415) 555-2671", "[phone]"],
   ["password=hunter22", "password=[secret]"],
   ['"api_key": "a1b2c3d4e5"', '"api_key": "[secret]"'],
@@ -113,6 +117,14 @@ describe("mask", () => {
         return performance.now() - start;
       };
       expect(time(200_000), unit).toBeLessThan(3_000);
+    }
+  });
+
+  it("takes no long number apart in all the ways that there are", () => {
+    for (const unit of [" +11111111111111111111111a", " +1(1)1(1)1(1)1(1)1(1)1a", " +1 11 11 11 11 11 11a"]) {
+      const start = performance.now();
+      mask(unit.repeat(1_000_000 / unit.length));
+      expect(performance.now() - start, unit).toBeLessThan(3_000);
     }
   });
 });

@@ -78,8 +78,9 @@ export const PATTERNS: readonly Pattern[] = [
   { kind: "phone", shape: "(?<![\\w.-])0\\d{2,3}-[2-9]\\d{6,7}(?![\\w-])" },
   {
     kind: "phone",
-    shape: "(?<![\\w.])\\+[1-9]\\d{0,2}(?:[ .-]?\\(?\\d{1,4}\\)?){2,5}(?![\\w-])",
-    real: (text) => digits(text) >= 8,
+    // A run of digits is never cut in two ways, or there were thousands of ways to cut a long one.
+    shape: "(?<![\\w.])\\+[1-9]\\d{0,14}(?:(?:[ .-]\\(?|\\(|\\)[ .-]?\\(?)\\d{1,8}){0,5}\\)?(?![\\w-])",
+    real: (text) => digits(text) >= 8 && digits(text) <= 15,
   },
   { kind: "phone", shape: "(?<![\\w.-])(?:\\([2-9]\\d{2}\\) ?|[2-9]\\d{2}[-.])[2-9]\\d{2}[-.]\\d{4}(?![\\w-])" },
 ];
