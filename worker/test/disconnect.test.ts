@@ -1,8 +1,9 @@
-import { request as httpRequest } from "node:http";
+import { request as httpRequest, type ServerResponse } from "node:http";
 import type { Miniflare } from "miniflare";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AiServer, startBundled } from "./bundled-stage.ts";
 
+const IDLE_MS = 1_500;
 const CONFIG = {
   stage: "test",
   release: "r-0123456789ab",
@@ -19,6 +20,7 @@ const CONFIG = {
   gateway: null,
   cors: { origins: [], max_age: 0 },
   limits: { body_bytes: 1_048_576, requests: 1000, period: 60 },
+  timeouts: { idle_ms: IDLE_MS },
   cache: { enabled: false, ttl: 0 },
   auth: { required: true },
   log: { prompts: false },
@@ -29,6 +31,7 @@ const piece = (content: string) => `data: ${JSON.stringify({ response: content }
 interface Line {
   id: string;
   event: string;
+  level: string;
   status: number;
   error: string | null;
   prompt_tokens: number;
@@ -62,14 +65,19 @@ describe("over real connections to workerd", () => {
    * Asks, and gives what ends the connection by a reset. Without one, TCP tells the server no difference between a
    * client that left and one that has merely said all that it has to say; the edge, and our own front, do tell it.
    */
-  function open(id: string, body: object): () => void {
+  function open(id: string, body: object, onText: (text: string) => void = () => {}): () => void {
     const asked = httpRequest(new URL("/v1/chat/completions", url), {
       method: "POST",
       agent: false,
       headers: { authorization: "Bearer test-key", "x-request-id": id },
     });
     asked.on("error", () => {});
-    asked.on("response", (response) => response.resume().on("error", () => {}));
+    asked.on("response", (response) =>
+      response
+        .setEncoding("utf8")
+        .on("data", onText)
+        .on("error", () => {}),
+    );
     asked.end(JSON.stringify({ model: "chat", messages: [{ role: "user", content: "Hi" }], ...body }));
     return () => void asked.socket?.resetAndDestroy();
   }
@@ -129,6 +137,45 @@ describe("over real connections to workerd", () => {
     expect(line.completion_tokens).toBeGreaterThanOrEqual(10);
     expect(line.completion_tokens).toBeLessThanOrEqual(30);
     expect(line.cost_usd).toBeGreaterThan(0);
+  });
+
+  it("gw_17 books the whole answer when the client leaves after all of it, but before the usage", async () => {
+    ai.reply = (response) => {
+      response.writeHead(200, SSE);
+      for (let token = 0; token < 50; token++) response.write(piece("more "));
+    };
+    let seen = "";
+    const leave = open("req-left-late", { stream: true }, (text) => {
+      seen += text;
+    });
+    const said = () => [...seen.matchAll(/"content":"([^"]*)"/g)].map(([, content]) => content).join("");
+    await expect.poll(said, { timeout: 5_000 }).toBe("more ".repeat(50));
+    leave();
+    await expect.poll(() => ai.calls.at(-1)?.closed, { timeout: 1_000 }).toBe(true);
+    const line = await lineOf("req-left-late");
+    expect(line).toMatchObject({ error: "client_disconnected" });
+    expect(line.prompt_tokens).toBeGreaterThan(0);
+    expect(line.completion_tokens).toBeGreaterThanOrEqual(50);
+    expect(line.completion_tokens).toBeLessThanOrEqual(75);
+    expect(line.cost_usd).toBeGreaterThan(0.05);
+  });
+
+  it.each<[string, (response: ServerResponse) => void]>([
+    ["upstream_broken", (response) => response.destroy()],
+    ["upstream_timeout", () => {}],
+  ])("gw_03 ends a stream with %s, and the connection's answer within a second", async (code, end) => {
+    ai.reply = (response) => {
+      response.writeHead(200, SSE).write(piece("two ") + piece("tokens"), () => setTimeout(end, 50, response));
+    };
+    const response = await chat(`req-${code}`, { stream: true });
+    const start = performance.now();
+    const text = await response.text();
+    expect(performance.now() - start).toBeLessThan(IDLE_MS + 1_000);
+    expect([...text.matchAll(/"content":"([^"]*)"/g)].map(([, content]) => content).join("")).toBe("two tokens");
+    expect(text.match(/"error":\{/g)).toHaveLength(1);
+    expect(text).not.toContain("[DONE]");
+    expect(text).not.toContain('"finish_reason":"stop"');
+    expect(await lineOf(`req-${code}`)).toMatchObject({ level: "error", status: 200, error: code });
   });
 
   it.each([false, true])(
