@@ -6,6 +6,9 @@ import type { JsonObject } from "./json-body.ts";
 import { effective } from "./parameters.ts";
 import type { ChatRequest } from "./request.ts";
 
+/** Parameters that are written into the prompt, or may be. */
+const DECLARED = ["tools", "response_format", "chat_template_kwargs", "guided_json", "structured_outputs"];
+
 /** A request as one version gets it. */
 export class Leg {
   readonly messages: readonly Message[];
@@ -28,9 +31,10 @@ export class Leg {
 
   /** By estimate, which is made only where somebody asks: a stage may have no limits. */
   get promptTokens(): number {
-    const { tools } = this.parameters;
-    this.#promptTokens ??=
-      estimatePrompt(this.messages) + (tools === undefined ? 0 : estimateTokens(JSON.stringify(tools)));
+    this.#promptTokens ??= DECLARED.reduce((sum, name) => {
+      const declared = this.parameters[name];
+      return declared === undefined ? sum : sum + estimateTokens(JSON.stringify(declared));
+    }, estimatePrompt(this.messages));
     return this.#promptTokens;
   }
 

@@ -34,7 +34,7 @@ describe("readMessages", () => {
     const call = (text: string) => ({ id: text, type: "function", function: { name: text, arguments: text } });
     const message = (text: string) => ({
       role: "assistant",
-      content: [{ type: "refusal", refusal: text, deep: [{ er: text }] }],
+      content: [{ type: "other", other: text, deep: [{ er: text }] }],
       name: text,
       tool_calls: [call(text)],
       reasoning: text,
@@ -42,6 +42,23 @@ describe("readMessages", () => {
       nothing: null,
     });
     expect(readMessages([message(dirty)])).toEqual([message(clean)]);
+  });
+
+  it("takes a refusal for the text that models get, and a text beside a picture for none", () => {
+    const content = [
+      { type: "refusal", refusal: "No\u0000." },
+      { type: "image_url", image_url: { url: "https://a.test/b.png" }, text: "" },
+    ];
+    expect(readMessages([{ role: "user", content }])[0]?.content).toEqual([
+      { type: "text", text: "No." },
+      { type: "image_url", image_url: { url: "https://a.test/b.png" } },
+    ]);
+  });
+
+  it("takes as many messages as OpenAI, and no more", () => {
+    const many = (count: number) => Array.from({ length: count }, () => ({ role: "user", content: "" }));
+    expect(readMessages(many(2_048))).toHaveLength(2_048);
+    expect(param(many(2_049))).toBe("messages");
   });
 
   it("keeps a field called __proto__ a field", () => {

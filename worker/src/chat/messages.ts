@@ -2,12 +2,17 @@ import type { ContentPart, Message } from "../backends/backend.ts";
 import { badRequest } from "../errors.ts";
 import { sanitise, sanitiseAll } from "./sanitise.ts";
 
+/** As many as OpenAI takes: each costs a look by itself, also one that says nothing. */
+const MOST_MESSAGES = 2_048;
 const ROLES = new Set(["system", "user", "assistant", "tool"]);
 
 /** Messages of a request, checked and sanitised. Throws a 400 that names the first field at fault. */
 export function readMessages(value: unknown): Message[] {
   if (!Array.isArray(value)) throw badRequest("`messages` must be an array.", "messages");
   if (value.length === 0) throw badRequest("`messages` must hold at least one message.", "messages");
+  if (value.length > MOST_MESSAGES) {
+    throw badRequest(`\`messages\` must hold at most ${MOST_MESSAGES} messages.`, "messages");
+  }
   return value.map((message, index) => readMessage(message, `messages[${index}]`));
 }
 
@@ -55,11 +60,18 @@ function readContent(value: unknown, path: string): Message["content"] {
   return value.map((part, index) => readPart(part, `${path}[${index}]`));
 }
 
+/** A part that is no text, and can't pass for one where tokens are counted. */
+function withoutText({ text: _, ...part }: ContentPart): ContentPart {
+  return part;
+}
+
 function readPart(value: unknown, path: string): ContentPart {
   const type = (value as { type?: unknown } | null)?.type;
   if (typeof type !== "string") throw badRequest(`\`${path}.type\` must be a string.`, `${path}.type`);
   const part = value as ContentPart;
-  if (type !== "text") return sanitised(part, path) as ContentPart;
+  // Models get it as text, so that it is looked over and counted as such.
+  if (type === "refusal" && typeof part.refusal === "string") return { type: "text", text: sanitise(part.refusal) };
+  if (type !== "text") return withoutText(sanitised(part, path) as ContentPart);
   if (typeof part.text !== "string") throw badRequest(`\`${path}.text\` must be a string.`, `${path}.text`);
   return sanitised(part, path) as ContentPart;
 }

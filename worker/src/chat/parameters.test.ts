@@ -82,6 +82,9 @@ describe("readParameters", () => {
     ["logprobs", 3],
     ["logit_bias", []],
     ["reasoning_effort", 1],
+    ["chat_template_kwargs", []],
+    ["chat_template_kwargs", { chat_template: "{% for i in range(10**9) %}{% endfor %}" }],
+    ["chat_template_kwargs", { thinking: true, tokenize: false }],
   ])("refuses %s %j, naming it", (name, value) => {
     expect(() => read({ [name]: value })).toThrow(expect.objectContaining({ status: 400, param: name }));
   });

@@ -46,6 +46,12 @@ const FORMAT: Shape = {
   fits: (value) => isObject(value) && FORMATS.has((value as JsonObject).type),
   wanted: "an object whose `type` is text, json_object or json_schema",
 };
+/** A template of the client's own would take the place of the model's, and run on its server: loops and all. */
+const NO_OPTIONS = ["chat_template", "tokenize"];
+const TEMPLATE: Shape = {
+  fits: (value) => isObject(value) && !NO_OPTIONS.some((name) => Object.hasOwn(value as JsonObject, name)),
+  wanted: `an object without ${NO_OPTIONS.join(" or ")}`,
+};
 const FLAG: Shape = { fits: isFlag, wanted: "true or false" };
 const CHOICE: Shape = { fits: (value) => isText(value) || isObject(value), wanted: "a string or an object" };
 
@@ -59,7 +65,7 @@ const SHAPES = new Map<string, Shape>([
   ["logprobs", FLAG],
   ["logit_bias", { fits: isObject, wanted: "an object" }],
   ["reasoning_effort", { fits: isText, wanted: "a string" }],
-  ["chat_template_kwargs", { fits: isObject, wanted: "an object" }],
+  ["chat_template_kwargs", TEMPLATE],
 ]);
 
 /** Fields of the body that are about the request and not about the answer. */

@@ -55,6 +55,14 @@ it("counts a picture by its size, so that a history of pictures ends too", () =>
   expect(text?.tokens).toBe(turnsOf([user("北京".repeat(100))])[0]?.tokens);
 });
 
+it.each([
+  ["blanks", { content: " ".repeat(64_000) }],
+  ["a field of the client's", { content: "Hi", extra: { data: "A".repeat(64_000) } }],
+])("counts %s by their size, so that what is kept ends", (_, fields) => {
+  const [turn] = turnsOf([{ role: "user", ...fields }]);
+  expect(turn?.tokens).toBeGreaterThan(999);
+});
+
 describe("fitting", () => {
   it("takes the newest turns that fit, whole, and none beyond the first that doesn't", () => {
     const turns = [1, 50, 2].map((tokens) => ({ messages: [], tokens }));

@@ -1,5 +1,5 @@
 import type { Answer, Message } from "../backends/backend.ts";
-import { estimateTokens, textOf } from "../tokens/estimate.ts";
+import { estimateTokens, otherText, textOf } from "../tokens/estimate.ts";
 
 /** A user's message and all that answers it: tool calls and their results belong to the turn that asked for them. */
 export interface Turn {
@@ -134,16 +134,15 @@ function turn(messages: readonly Message[]): Turn {
 
 function tokensIn(message: Message): number {
   const words = MESSAGE_OVERHEAD + estimateTokens(said(message));
-  // Pictures say no words; by their size they count at least so much that a history of them stays bounded.
-  return Array.isArray(message.content)
-    ? Math.max(words, Math.ceil(JSON.stringify(message.content).length / LETTERS_A_TOKEN))
-    : words;
+  // Pictures say no words; by its size whatever is kept counts at least so much that a history of it stays bounded.
+  return Math.max(words, Math.ceil(JSON.stringify(message).length / LETTERS_A_TOKEN));
 }
 
 /** All that a message says, tool calls included. */
 function said(message: Message): string {
   const text = textOf(message.content);
-  return message.tool_calls === undefined ? text : `${text}${JSON.stringify(message.tool_calls)}`;
+  const calls = message.tool_calls === undefined ? "" : JSON.stringify(message.tool_calls);
+  return `${text}${calls}${otherText(message)}`;
 }
 
 export function isSystem(message: Message): boolean {

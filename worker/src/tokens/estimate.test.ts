@@ -37,6 +37,23 @@ describe("estimateTokens", () => {
 });
 
 describe("estimateMessage", () => {
+  it.each(["reasoning_content", "name", "anything"])(
+    "counts what stands in %s, which goes to the model too",
+    (field) => {
+      const plain = estimateMessage({ role: "assistant", content: "Hi" });
+      const text = "planning ".repeat(100);
+      expect(estimateMessage({ role: "assistant", content: "Hi", [field]: text })).toBeGreaterThan(plain + 90);
+      expect(estimateMessage({ role: "assistant", content: "Hi", [field]: [{ text }] })).toBeGreaterThan(plain + 90);
+      expect(estimateMessage({ role: "assistant", content: "Hi", [field]: null })).toBe(plain);
+    },
+  );
+
+  it.each([" ", "\t", "\n"])("counts a long row of %j as more than one token", (blank) => {
+    const tokens = estimateMessage({ role: "user", content: blank.repeat(100_000) });
+    expect(tokens).toBeGreaterThan(1_500);
+    expect(tokens).toBeLessThan(100_000);
+  });
+
   it("counts a picture by what models take for one, and not by its bytes", () => {
     const url = `data:image/png;base64,${"A".repeat(100_000)}`;
     const tokens = estimateMessage({ role: "user", content: [{ type: "image_url", image_url: { url } }] });

@@ -6,6 +6,11 @@ import { WEIGHTS } from "./weights.ts";
 const MESSAGE_OVERHEAD = 4;
 /** A picture or another part that is not text: what models take for one of middle size. */
 const PART_TOKENS = 1_024;
+/** Longest rows of blanks and of line feeds that vocabularies have as one token. */
+const LONGEST_SPACES = 64;
+const LONGEST_NEWLINES = 8;
+/** Fields of a message that have no words, or are counted by themselves. */
+const NO_WORDS: ReadonlySet<string> = new Set(["role", "content", "tool_calls", "tool_call_id"]);
 
 /**
  * How many tokens a text is to the large multilingual models (GLM, Kimi, Qwen, DeepSeek), without their vocabulary: the
@@ -58,9 +63,9 @@ function weigh(text: string, kind: Kind, start: number, end: number): number {
       return WEIGHTS.punctuation + WEIGHTS.furtherPunctuation * (length - 1);
     // A single space belongs to the word behind it.
     case Kind.space:
-      return length > 1 ? WEIGHTS.spaces : 0;
+      return length > 1 ? WEIGHTS.spaces * Math.ceil(length / LONGEST_SPACES) : 0;
     case Kind.newline:
-      return WEIGHTS.newlines;
+      return WEIGHTS.newlines * Math.ceil(length / LONGEST_NEWLINES);
     case Kind.han:
       return WEIGHTS.hanRun + WEIGHTS.han * length;
     case Kind.cyrillic:
@@ -82,8 +87,9 @@ export function estimatePrompt(messages: readonly Message[]): number {
 }
 
 /** Tokens of one message of a prompt. */
-export function estimateMessage({ content, tool_calls }: Message): number {
-  let tokens = MESSAGE_OVERHEAD + estimateTokens(textOf(content));
+export function estimateMessage(message: Message): number {
+  const { content, tool_calls } = message;
+  let tokens = MESSAGE_OVERHEAD + estimateTokens(textOf(content)) + estimateTokens(otherText(message));
   if (typeof content === "object" && content !== null) {
     for (const part of content) if (part.text === undefined) tokens += PART_TOKENS;
   }
@@ -101,6 +107,17 @@ export function estimateUsage(messages: readonly Message[], answer: Answer): Usa
 export function textOf(content: Message["content"]): string {
   if (content === null) return "";
   return typeof content === "string" ? content : content.map((part) => part.text ?? "").join("\n");
+}
+
+/** What a message says beside content and tool calls: the reasoning of an earlier turn, or whatever a client adds. */
+export function otherText(message: Message): string {
+  let text = "";
+  for (const name in message) {
+    const value = message[name];
+    if (NO_WORDS.has(name) || value === null || value === undefined) continue;
+    text += typeof value === "string" ? value : JSON.stringify(value);
+  }
+  return text;
 }
 
 /** Content, reasoning and tool calls all cost. */
