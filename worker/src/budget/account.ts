@@ -1,3 +1,5 @@
+import type { Budget } from "../config-policies.ts";
+import type { Over } from "./core.ts";
 import type { Batch, Grant, Report, SpendLine, Terms } from "./protocol.ts";
 import { IDLE_MS } from "./protocol.ts";
 
@@ -34,7 +36,8 @@ export class Account {
   /** As the last request had them. */
   terms: Terms = NO_TERMS;
   /** A request of so much was refused, and would be until then. */
-  refused: { readonly nanos: number; readonly until: number; readonly error: Error } | null = null;
+  refused: { readonly nanos: number; readonly until: number; readonly budget: Budget; readonly over: Over } | null =
+    null;
   /** Milliseconds until which requests a minute are used up. */
   blockedUntil = 0;
   readonly #isolate: string;

@@ -19,15 +19,15 @@ export function overBudget(budget: Budget, over: Over, nanos: number, now: numbe
   };
   const whose = budget.scope === "key" ? "this key" : `the ${budget.scope}`;
   const told = budget.scope === "key" ? figures(budget, over, nanos) : "";
-  const when = busy ? "Requests on their way hold the rest of it: try again shortly" : `It begins anew at ${until}`;
-  return new ApiError(
-    402,
-    "budget_exceeded",
-    `The budget of ${whose} for the ${budget.period} is reached. ${told}${when}.`,
-    {
-      headers,
-    },
-  );
+  const message = `The budget of ${whose} for the ${budget.period} has no room for this request. ${told}${wayOut(budget, over, busy, until)}`;
+  return new ApiError(402, "budget_exceeded", message, { headers });
+}
+
+/** What the caller can do. A smaller request helps only where something is left. */
+function wayOut(budget: Budget, over: Over, busy: boolean, until: string): string {
+  if (busy) return "Requests on their way hold the rest of it: try again shortly.";
+  const smaller = over.spent < nanosOf(budget.usd) ? "; until then a smaller `max_tokens` may fit" : "";
+  return `It begins anew at ${until}${smaller}.`;
 }
 
 /** Whether the request would fit if those on their way came to nothing. */

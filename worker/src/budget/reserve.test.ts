@@ -192,8 +192,13 @@ describe("a budget", () => {
     const ambient = { now: () => Date.now(), linger: async () => {} };
     const accounts = new Accounts(config, ambient as unknown as Ambient);
     const executionCtx = createExecutionContext();
-    const variables = { gateway: { config, accounts, ambient }, principal: NOBODY, record: { id: "r" } };
-    const c = { var: variables, env: open("goes-on", []).env, executionCtx } as unknown as GatewayContext;
+    const variables: Record<string, unknown> = {
+      gateway: { config, accounts, ambient },
+      principal: NOBODY,
+      record: { id: "r" },
+    };
+    const get = (name: string) => variables[name];
+    const c = { get, env: open("goes-on", []).env, executionCtx } as unknown as GatewayContext;
     const held = await reserve(c, { promptTokens: 7, maxTokens: 4, spec });
     expect(held.insteadOf).toBe("chat-small");
     expect(held.settle({ prompt_tokens: 7, completion_tokens: 4, total_tokens: 11 }, spec)).toBe(0.004007);
@@ -246,6 +251,19 @@ describe("a budget", () => {
     stage.ahead = 1_100;
     await stage.chat(ASKED);
     expect(ledgers.count("reserve")).toBe(3);
+  });
+
+  it("tells each request its own figures, also without the ledger, and of a smaller one only where it may fit", async () => {
+    const stage = open("figures", [inDay(0.005)]);
+    const told = async (max_tokens: number) => (await errorOf(await stage.chat({ max_tokens }))).message;
+    expect(await told(5)).toMatch(/ \$0\.00 of \$0\.005 is spent, .* to \$0\.005006\. .*smaller `max_tokens`/);
+    expect(await told(50)).toContain("may come to $0.050006.");
+    stage.ahead = 1_100;
+    expect((await stage.chat(ASKED)).status).toBe(200);
+    expect(await told(1)).toContain("smaller `max_tokens`");
+    const spent = open("figures-spent", [inDay(0.004007)]);
+    expect((await spent.chat(ASKED)).status).toBe(200);
+    expect((await errorOf(await spent.chat(ASKED))).message).not.toContain("smaller");
   });
 
   it("asks no ledger on the way while the remainder is large", async () => {

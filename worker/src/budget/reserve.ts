@@ -39,7 +39,8 @@ const REFUSED_MS = 1_000;
 
 /** Admits a request to its budgets and token limits, or throws the 402 or 429 in OpenAI's shape. */
 export async function reserve(c: GatewayContext, worst: WorstCase): Promise<Reservation> {
-  const { gateway, principal } = c.var;
+  const gateway = c.get("gateway");
+  const principal = c.get("principal");
   const { config, accounts } = gateway;
   if (!isLimited(config, principal)) return new Held(c, worst, []);
   const claims = claimsOf(config, accounts, principal, worst.spec, () => clientAddress(c.req.raw));
@@ -76,7 +77,7 @@ class Asked {
     this.#worst = worst;
     this.#claims = claims;
     this.#nanos = worstOf(worst.spec.price, worst.promptTokens, worst.maxTokens);
-    this.#now = c.var.gateway.ambient.now();
+    this.#now = c.get("gateway").ambient.now();
   }
 
   /** Null when it is admitted; the model to fall to; or throws. */
@@ -105,7 +106,7 @@ class Asked {
   }
 
   async #remote(claim: Claim): Promise<Outcome> {
-    const { gateway } = this.#c.var;
+    const gateway = this.#c.get("gateway");
     const { account, terms, tokensPerMinute } = claim;
     const id = gateway.accounts.newId();
     const { promptTokens, maxTokens } = this.#worst;
@@ -131,7 +132,7 @@ class Asked {
       throw promptOverTokens(tokensPerMinute, promptTokens);
     const { refused } = account;
     if (refused === null || this.#now >= refused.until) account.refused = null;
-    else if (this.#nanos >= refused.nanos) throw refused.error;
+    else if (this.#nanos >= refused.nanos) throw overBudget(refused.budget, refused.over, this.#nanos, this.#now);
   }
 
   #refuse(outcomes: readonly Outcome[]): string {
@@ -155,12 +156,11 @@ class Asked {
     for (const one of over) {
       const budget = budgets[one.index];
       if (budget === undefined) continue;
-      if (budget.fall_to === null || !isServed(this.#c.var.gateway.config, budget.fall_to)) {
-        const error = overBudget(budget, one, this.#nanos, this.#now);
+      if (budget.fall_to === null || !isServed(this.#c.get("gateway").config, budget.fall_to)) {
         if (!isBusy(budget, one, this.#nanos)) {
-          account.refused = { nanos: this.#nanos, until: this.#now + REFUSED_MS, error };
+          account.refused = { nanos: this.#nanos, until: this.#now + REFUSED_MS, budget, over: one };
         }
-        throw error;
+        throw overBudget(budget, one, this.#nanos, this.#now);
       }
       instead ??= budget.fall_to;
     }
@@ -217,14 +217,15 @@ export function countFree(c: GatewayContext, spec: ModelVersion): void {
 
 /** The stage's ledger knows every request, whether it has a budget or not. */
 function book(c: GatewayContext, line: SpendLine, booked: Set<Account>): void {
-  const stage = c.var.gateway.accounts.of("stage");
+  const stage = c.get("gateway").accounts.of("stage");
   if (!booked.has(stage)) stage.book(line);
   booked.add(stage);
   for (const account of booked) touch(c, account);
 }
 
 function lineOf(c: GatewayContext, spec: ModelVersion, tokens: Tokens): SpendLine {
-  const { principal, gateway } = c.var;
+  const principal = c.get("principal");
+  const gateway = c.get("gateway");
   return {
     day: dayOf(gateway.ambient.now()),
     key: keyName(principal),
@@ -238,14 +239,15 @@ function lineOf(c: GatewayContext, spec: ModelVersion, tokens: Tokens): SpendLin
 }
 
 function warnOfCache(c: GatewayContext, { cached, prompt }: Tokens): void {
-  const { record, gateway } = c.var;
+  const record = c.get("record");
+  const gateway = c.get("gateway");
   const told = { cached_tokens: cached, prompt_tokens: prompt };
   gateway.ambient.log(JSON.stringify({ event: "usage_overstated", level: "warn", id: record.id, ...told }));
 }
 
 function touch(c: GatewayContext, account: Account): void {
   try {
-    c.var.gateway.accounts.touch(account, c.env, (work) => c.executionCtx.waitUntil(work));
+    c.get("gateway").accounts.touch(account, c.env, (work) => c.executionCtx.waitUntil(work));
   } catch {
     // A request that is over can start nothing more: the next one tells what this one has noted.
   }

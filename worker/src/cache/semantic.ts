@@ -111,7 +111,8 @@ export class SemanticCache {
     const held = await reserve(c, { promptTokens: tokens, maxTokens: 0, spec: version });
     try {
       if (held.insteadOf !== null) return null;
-      const { gateway, record } = c.var;
+      const gateway = c.get("gateway");
+      const record = c.get("record");
       const call = { version, input: [text], dimensions: null, gateway: gateway.config.gateway };
       const { signal } = c.req.raw;
       const { vectors, usage } = await backendOf(version, c.env).embed({ ...call, signal });

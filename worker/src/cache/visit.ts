@@ -39,7 +39,8 @@ export async function visitCache(
   chain: Pick<Chain, "first" | "hasOthers">,
   signal: AbortSignal,
 ): Promise<Visit> {
-  const { gateway, record } = c.var;
+  const gateway = c.get("gateway");
+  const record = c.get("record");
   const route = chain.first;
   record.cache = "bypass";
   if (!gateway.cache.admits(request, c.req.raw.headers)) return PASSED_BY;
@@ -65,12 +66,12 @@ export async function visitCache(
 
 /** An answer of a stand-in is for those who would have gone to it themselves. */
 function mayHave(c: GatewayContext, chain: Pick<Chain, "hasOthers">, { by, fallback }: Shared): boolean {
-  return fallback === null || (chain.hasOthers && modelAllowed(c.var.principal, refOf(by)));
+  return fallback === null || (chain.hasOthers && modelAllowed(c.get("principal"), refOf(by)));
 }
 
 function hit(c: GatewayContext, key: string, { answer, by, fallback }: Shared): Visit {
-  c.var.record.cache = "hit";
-  c.var.record.fallback = fallback ?? c.var.record.fallback;
+  c.get("record").cache = "hit";
+  c.get("record").fallback = fallback ?? c.get("record").fallback;
   return { ...PASSED_BY, key, answer, by };
 }
 
@@ -87,13 +88,13 @@ async function compare(
   route: Route,
   { identity, key, leader }: Led,
 ): Promise<Visit> {
-  const { semantic } = c.var.gateway;
+  const { semantic } = c.get("gateway");
   const question = semantic === null ? null : questionOf(request);
   if (semantic === null || question === null) return new OpenVisit(c, request, route, key, leader, null);
   const { answer, place } = await semantic.find(c, identity, question);
   if (answer === null) return new OpenVisit(c, request, route, key, leader, place);
   leader.share({ answer, by: route, fallback: null });
-  c.var.record.cache = "semantic";
+  c.get("record").cache = "semantic";
   return { ...PASSED_BY, key, answer, by: route };
 }
 
@@ -126,7 +127,7 @@ class OpenVisit implements Visit {
   keep(answer: Answer, by: Route): void {
     const own = by.model === this.#route.model && by.version === this.#route.version;
     if (isKeepable(answer)) {
-      this.#leader?.share({ answer, by, fallback: own ? null : this.#c.var.record.fallback });
+      this.#leader?.share({ answer, by, fallback: own ? null : this.#c.get("record").fallback });
     }
     this.#leader?.end(false);
     this.#c.executionCtx.waitUntil(this.#keep(answer, own ? null : by));
@@ -137,7 +138,7 @@ class OpenVisit implements Visit {
   }
 
   async #keep(answer: Answer, standIn: Route | null): Promise<void> {
-    const { gateway } = this.#c.var;
+    const gateway = this.#c.get("gateway");
     const store = this.#c.env.CACHE;
     const key = standIn === null ? this.key : await cacheKey(identityOf(this.#c, this.#request, standIn));
     const kept = await gateway.cache.keep(store, key, answer);
@@ -147,6 +148,7 @@ class OpenVisit implements Visit {
 
 /** Whose answer to a request is kept as what. */
 export function identityOf(c: GatewayContext, request: ChatRequest, { model, version }: Route): CacheIdentity {
-  const { gateway, record } = c.var;
+  const gateway = c.get("gateway");
+  const record = c.get("record");
   return { tenant: record.tenant, release: gateway.config.release, model, version, body: request.identity };
 }

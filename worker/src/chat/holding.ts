@@ -50,7 +50,7 @@ export class Holding {
 
   /** Runs a call, so that one whose client leaves is known to have cost something. */
   async during<T>(call: () => Promise<T>): Promise<T> {
-    this.#callSince = this.#trip.c.var.gateway.ambient.now();
+    this.#callSince = this.#trip.c.get("gateway").ambient.now();
     try {
       return await call();
     } catch (error) {
@@ -62,7 +62,7 @@ export class Holding {
 
   /** Books an answer, whole or as far as it came, and notes it in the record. */
   settle(answer: Answer): Usage {
-    const { record } = this.#trip.c.var;
+    const record = this.#trip.c.get("record");
     const usage = answer.usage ?? estimateUsage(legOf(this.#trip, this.#route).messages, answer);
     if (this.#over) return record.usage ?? usage;
     this.#book(usage);
@@ -79,7 +79,7 @@ export class Holding {
     }
     const { promptTokens, mostTokens } = legOf(this.#trip, this.#route);
     // Nothing was told of what the model has said: as much as it could have, so that leaving early never pays.
-    const could = Math.ceil((c.var.gateway.ambient.now() - this.#callSince) * MOST_TOKENS_PER_MS);
+    const could = Math.ceil((c.get("gateway").ambient.now() - this.#callSince) * MOST_TOKENS_PER_MS);
     const said = Math.min(could, mostTokens);
     const total = promptTokens + said;
     this.#book({ prompt_tokens: promptTokens, completion_tokens: said, total_tokens: total, estimated: true });
@@ -91,7 +91,7 @@ export class Holding {
   }
 
   #book(usage: Usage): void {
-    const { record } = this.#trip.c.var;
+    const record = this.#trip.c.get("record");
     this.#over = true;
     record.usage = usage;
     record.usageEstimated = usage.estimated === true;
@@ -114,5 +114,5 @@ function reserveAt(trip: Trip, route: Route): Promise<Reservation> {
     maxTokens: leg.mostTokens,
     spec: route.spec,
   };
-  return timed(trip.c.var.record, "budget", () => reserve(trip.c, worst));
+  return timed(trip.c.get("record"), "budget", () => reserve(trip.c, worst));
 }

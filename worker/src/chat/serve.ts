@@ -127,9 +127,9 @@ async function depart(trip: Trip): Promise<Kept | Fare> {
     const wanted = start.holding.insteadOf;
     start.holding.release();
     start.visit.end(false);
-    if (fall === MOST_FALLS || !modelAllowed(c.var.principal, wanted)) throw budgetSpent();
+    if (fall === MOST_FALLS || !modelAllowed(c.get("principal"), wanted)) throw budgetSpent();
     const route = await findRoute(c, wanted, trip.user);
-    c.var.record.fallback = { model: refOf(route), reason: "budget" };
+    c.get("record").fallback = { model: refOf(route), reason: "budget" };
     start = await board(along(trip, route));
   }
   return start;
@@ -137,7 +137,7 @@ async function depart(trip: Trip): Promise<Kept | Fare> {
 
 async function board(trip: Trip): Promise<Kept | Fare> {
   const { c, request, chain, abort } = trip;
-  const visit = await timed(c.var.record, "cache", () => visitCache(c, request, chain, abort.signal));
+  const visit = await timed(c.get("record"), "cache", () => visitCache(c, request, chain, abort.signal));
   if (visit.answer !== null) {
     const route = visit.by ?? chain.first;
     return { name: nameAt(trip, route), answer: visit.answer, route };
@@ -157,7 +157,7 @@ function free(c: GatewayContext, kept: Kept): ServedWhole {
 
 /** Notes an answer that costs nothing. */
 function bookFree(c: GatewayContext, { answer, route }: Kept): Usage {
-  const { record } = c.var;
+  const record = c.get("record");
   const usage = answer.usage ?? { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
   record.usage = usage;
   record.usageEstimated = usage.estimated === true;
@@ -181,22 +181,22 @@ function ask<T>(
     signal: trip.abort.signal,
     streamed,
     prepare: (route) => holding.moveTo(route),
-    run: (call) => timed(trip.c.var.record, "backend", () => holding.during(() => run(call))),
+    run: (call) => timed(trip.c.get("record"), "backend", () => holding.during(() => run(call))),
   });
 }
 
 function complete(trip: Trip, call: Try): Promise<Answer> {
   const { c } = trip;
-  const { answer_ms } = c.var.gateway.config.timeouts;
+  const { answer_ms } = c.get("gateway").config.timeouts;
   const backend = backendOf(call.route.spec, c.env);
   return orAbort(answer_ms, call.abort, () => backend.complete(callOf(trip, call)));
 }
 
 function stream(trip: Trip, call: Try): Promise<Pieces> {
   const { c } = trip;
-  const { first_token_ms: firstMs, idle_ms: idleMs } = c.var.gateway.config.timeouts;
+  const { first_token_ms: firstMs, idle_ms: idleMs } = c.get("gateway").config.timeouts;
   const backend = backendOf(call.route.spec, c.env);
-  const health = c.var.gateway.health.of(call.route.spec);
+  const health = c.get("gateway").health.of(call.route.spec);
   const ended = (error: unknown) => noteEnd(health, error);
   return beginStream(() => backend.stream(callOf(trip, call)), { firstMs, idleMs }, call.abort, ended);
 }
@@ -208,9 +208,9 @@ async function degrade({ trip, visit }: Fare, error: unknown): Promise<Kept> {
   const instead = await degradedAnswer(c, () => keysOf(trip, visit.key), chain.first, wantsJson(request));
   if (instead === null) throw error;
   const { how, answer, route } = instead;
-  c.var.record.degraded = how;
-  if (route !== chain.first) c.var.record.fallback = { model: refOf(route), reason: "unavailable" };
-  c.var.record.errorCode = error.code;
+  c.get("record").degraded = how;
+  if (route !== chain.first) c.get("record").fallback = { model: refOf(route), reason: "unavailable" };
+  c.get("record").errorCode = error.code;
   return { name: nameAt(trip, route, how), answer, route };
 }
 

@@ -10,8 +10,8 @@ const encoder = new TextEncoder();
 /** Answers with server-sent events in the endpoint's format. A failure on the way ends the stream with one error event. */
 export function streamResponse(c: GatewayContext, served: ServedStream, format: StreamFormat): Response {
   const ended = Promise.withResolvers<void>();
-  c.var.record.streamed = true;
-  c.var.record.ended = ended.promise;
+  c.get("record").streamed = true;
+  c.get("record").ended = ended.promise;
   return new Response(bodyOf(c, served, eventsOf(c, served, format), ended.resolve), {
     headers: {
       "content-type": "text/event-stream; charset=utf-8",
@@ -30,7 +30,7 @@ function bodyOf(
   events: Events,
   ended: () => void,
 ): ReadableStream<Uint8Array> {
-  const { record } = c.var;
+  const record = c.get("record");
   let gone = false;
   const leave = async (reason: unknown) => {
     if (gone) return;
@@ -68,7 +68,8 @@ function bodyOf(
 }
 
 async function* eventsOf(c: GatewayContext, served: ServedStream, format: StreamFormat): Events {
-  const { record, gateway } = c.var;
+  const record = c.get("record");
+  const gateway = c.get("gateway");
   const collector = new Collector();
   let settled = false;
   try {

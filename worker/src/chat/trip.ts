@@ -1,5 +1,6 @@
 import { assertModelAllowed } from "../access/allowed.ts";
 import type { Call } from "../backends/backend.ts";
+import { ApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { guardPrompt } from "../guard/prompt.ts";
 import { timed } from "../record.ts";
@@ -29,14 +30,19 @@ export interface Trip {
 const LEAST_ROOM = 1_024;
 
 export async function setOut(c: GatewayContext, asked: ChatRequest): Promise<Trip> {
-  const { gateway, record } = c.var;
+  const gateway = c.get("gateway");
+  const record = c.get("record");
   const request = guardPrompt(c, asked);
   const user = userOf(c, request.user);
-  assertModelAllowed(c.var.principal, request.model);
+  assertModelAllowed(c.get("principal"), request.model);
   const route = await timed(record, "route", () => findRoute(c, request.model, user));
   record.model = route.model;
   record.version = route.version;
   record.variant = route.variant;
+  if (gateway.config.models[route.model]?.task === "embed") {
+    const message = `The model \`${route.model}\` makes vectors (its task is embed): ask it at /v1/embeddings.`;
+    throw new ApiError(400, "wrong_task", message, { param: "model" });
+  }
   if (gateway.config.log.prompts) record.prompt = request.messages.map(({ content }) => textOf(content)).join("\n");
   const abort = new AbortController();
   const { signal } = c.req.raw;
@@ -64,7 +70,8 @@ export function legOf({ legs, request }: Trip, route: Route): Leg {
 
 export function callOf(trip: Trip, { route, abort, rejectIfBusy }: Try): Call {
   const { c, user } = trip;
-  const { gateway, record } = c.var;
+  const gateway = c.get("gateway");
+  const record = c.get("record");
   const { messages, parameters } = legOf(trip, route);
   return {
     version: route.spec,
@@ -79,7 +86,8 @@ export function callOf(trip: Trip, { route, abort, rejectIfBusy }: Try): Call {
 }
 
 export function nameAt({ c }: Trip, route: Route, degraded?: "stale" | "default"): AnswerName {
-  const { gateway, record } = c.var;
+  const gateway = c.get("gateway");
+  const record = c.get("record");
   return {
     id: `chatcmpl-${record.id}`,
     created: Math.floor(record.startedAt / 1000),

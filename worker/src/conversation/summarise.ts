@@ -14,10 +14,10 @@ const PATIENCE_MS = 30_000;
 
 /** Has the turns that fell out of the window summed up, at the caller's cost, after the answer. */
 export async function summarise(c: GatewayContext, object: ConversationPort, fallen: Fallen): Promise<void> {
-  const { config } = c.var.gateway;
+  const { config } = c.get("gateway");
   const { summary_model } = config.conversations;
   if (summary_model === null) return;
-  const { tenant } = c.var.record;
+  const { tenant } = c.get("record");
   const { spec } = await findRoute(c, summary_model, tenant);
   const messages = summaryRequest(fallen.summary, fallen.turns);
   const promptTokens = messages.reduce((sum, { content }) => sum + estimateTokens(textOf(content)), 0);

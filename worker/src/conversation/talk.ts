@@ -38,7 +38,7 @@ export function checkedId(c: GatewayContext, wanted: unknown, param: string): st
       param,
     );
   }
-  if (!c.var.gateway.config.conversations.enabled) throw conversationsOff(param);
+  if (!c.get("gateway").config.conversations.enabled) throw conversationsOff(param);
   return wanted;
 }
 
@@ -90,7 +90,7 @@ export async function openBranch(
 
 /** A request that is part of no conversation. `truncate`: less its oldest turns where the model can't hold them. */
 export function alone(c: GatewayContext, request: ChatRequest, truncate: boolean, lead: readonly Message[] = []): Talk {
-  const messages = truncate ? truncated(c.var.gateway.config, request, lead) : request.messages;
+  const messages = truncate ? truncated(c.get("gateway").config, request, lead) : request.messages;
   const same = lead.length === 0 && messages === request.messages;
   return { request: same ? request : withMessages(request, [...lead, ...messages]), keep: null };
 }
@@ -113,7 +113,7 @@ export async function forget(c: GatewayContext, id: string): Promise<void> {
 
 /** One object a conversation of one tenant: another tenant's conversation of the same id is another object. */
 function conversationOf(c: GatewayContext, id: string): ConversationPort {
-  return c.env.CONVERSATIONS.getByName(`${c.var.record.tenant}/${id}`) as unknown as ConversationPort;
+  return c.env.CONVERSATIONS.getByName(`${c.get("record").tenant}/${id}`) as unknown as ConversationPort;
 }
 
 async function read(object: ConversationPort): Promise<History> {
@@ -142,17 +142,17 @@ async function safely(c: GatewayContext, object: ConversationPort, work: () => P
 }
 
 function lost(c: GatewayContext, what: string): void {
-  const { ambient } = c.var.gateway;
-  ambient.log(JSON.stringify({ event: "conversation_not_kept", level: "error", id: c.var.record.id, what }));
+  const { ambient } = c.get("gateway");
+  ambient.log(JSON.stringify({ event: "conversation_not_kept", level: "error", id: c.get("record").id, what }));
 }
 
 function keepingOf(c: GatewayContext): Keeping {
-  const { window_tokens, ttl, summary_model } = c.var.gateway.config.conversations;
+  const { window_tokens, ttl, summary_model } = c.get("gateway").config.conversations;
   return { windowTokens: window_tokens, ttl, summarised: summary_model !== null };
 }
 
 function withHistory(c: GatewayContext, history: History, asked: ChatRequest, lead: readonly Message[]): ChatRequest {
-  const { config } = c.var.gateway;
+  const { config } = c.get("gateway");
   const room = Math.min(config.conversations.window_tokens, roomBeside(config, asked, [...lead, ...asked.messages]));
   return withMessages(asked, [...lead, ...recalled(history, asked.messages, room)]);
 }

@@ -6,8 +6,8 @@ import { modelNotFound } from "../routing/route.ts";
 /** `GET /v1/models/{name}/artifacts/{version}/{file}`: a file of a model version, streamed from R2, by its sha256. */
 export async function getArtifact(c: GatewayContext): Promise<Response> {
   const { name = "", version = "", file: wanted = "" } = c.req.param() as Record<string, string>;
-  assertModelAllowed(c.var.principal, `${name}@${version}`);
-  const { models } = c.var.gateway.config;
+  assertModelAllowed(c.get("principal"), `${name}@${version}`);
+  const { models } = c.get("gateway").config;
   const versions = Object.hasOwn(models, name) ? models[name]?.versions : undefined;
   if (versions === undefined || !Object.hasOwn(versions, version)) throw modelNotFound(`${name}@${version}`);
   const file = versions[version]?.artifact?.files.find((candidate) => candidate.name === wanted);
@@ -17,7 +17,7 @@ export async function getArtifact(c: GatewayContext): Promise<Response> {
   if (isNamed(etag, c.req.header("if-none-match") ?? "")) return new Response(null, { status: 304, headers });
   const object = await c.env.MODELS.get(file.key);
   if (object === null) throw notFound("The artifact is declared but has not been uploaded.");
-  c.var.record.bytesOut = object.size;
+  c.get("record").bytesOut = object.size;
   return new Response(object.body, {
     headers: { ...headers, "content-type": "application/octet-stream", "x-content-type-options": "nosniff" },
   });

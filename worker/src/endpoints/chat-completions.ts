@@ -8,8 +8,8 @@ import { json } from "./json.ts";
 
 /** `POST /v1/chat/completions`, in OpenAI's shape, streamed and not. */
 export async function chatCompletions(c: GatewayContext): Promise<Response> {
-  const { max_tokens } = c.var.gateway.config.limits;
-  const body = parseJsonObject(await c.var.readBody());
+  const { max_tokens } = c.get("gateway").config.limits;
+  const body = parseJsonObject(await c.get("readBody")());
   const request = readChatRequest(body, max_tokens);
   const talk = await talkFor(c, body, request);
   if (request.stream) {

@@ -10,8 +10,8 @@ import { json } from "./json.ts";
 
 /** `POST /v1/completions`: OpenAI's older API, answered by chat models; each prompt is a user's message. */
 export async function completions(c: GatewayContext): Promise<Response> {
-  const { max_tokens } = c.var.gateway.config.limits;
-  const { prompts, requests, n, echo } = readCompletions(parseJsonObject(await c.var.readBody()), max_tokens);
+  const { max_tokens } = c.get("gateway").config.limits;
+  const { prompts, requests, n, echo } = readCompletions(parseJsonObject(await c.get("readBody")()), max_tokens);
   const [request] = requests as [ChatRequest];
   if (request.stream) {
     const served = await serveStream(c, request);
@@ -27,7 +27,7 @@ export async function completions(c: GatewayContext): Promise<Response> {
 
 /** One after the other; the record holds the sum, also when a later one fails. */
 async function serveEach(c: GatewayContext, requests: readonly ChatRequest[]): Promise<ServedWhole[]> {
-  const { record } = c.var;
+  const record = c.get("record");
   const served: ServedWhole[] = [];
   let cost = 0;
   try {

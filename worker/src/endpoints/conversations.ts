@@ -6,8 +6,8 @@ import { json } from "./json.ts";
 
 /** `POST /v1/conversations`: a new conversation's id, for clients that don't make their own. */
 export async function createConversation(c: GatewayContext): Promise<Response> {
-  const { ambient, config } = c.var.gateway;
-  const bytes = await c.var.readBody();
+  const { ambient, config } = c.get("gateway");
+  const bytes = await c.get("readBody")();
   const { metadata = null, items } = bytes.byteLength === 0 ? {} : parseJsonObject(bytes);
   if (Array.isArray(items) ? items.length > 0 : items !== undefined && items !== null) {
     throw badRequest("`items` are not taken here: send them with the first request.", "items");

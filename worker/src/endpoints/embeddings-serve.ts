@@ -26,7 +26,9 @@ export interface ServedEmbeddings {
 /** Has texts turned into vectors by the model's version, or one that stands in for it. Throws `ApiError` for every failure. */
 export async function serveEmbeddings(c: GatewayContext, asked: EmbeddingsRequest): Promise<ServedEmbeddings> {
   const request = { ...asked, input: masked(c, asked.input) };
-  const { record, principal, gateway } = c.var;
+  const record = c.get("record");
+  const principal = c.get("principal");
+  const gateway = c.get("gateway");
   const user = userOf(c, request.user);
   assertModelAllowed(principal, request.model);
   const first = await timed(record, "route", () => findRoute(c, request.model, user));
@@ -55,7 +57,7 @@ export async function serveEmbeddings(c: GatewayContext, asked: EmbeddingsReques
 
 /** Texts as they may leave the gateway. They are data, not talk: no injection is looked for in them. */
 function masked(c: GatewayContext, input: readonly EmbedInput[]): readonly EmbedInput[] {
-  if (!c.var.gateway.config.guard.mask_prompts) return input;
+  if (!c.get("gateway").config.guard.mask_prompts) return input;
   return input.map((item) => {
     if (typeof item !== "string") return item;
     const { text, kinds } = mask(item);
@@ -65,7 +67,7 @@ function masked(c: GatewayContext, input: readonly EmbedInput[]): readonly Embed
 }
 
 function embed(c: GatewayContext, { input, dimensions }: EmbeddingsRequest, call: Try): Promise<Embeddings> {
-  const { config } = c.var.gateway;
+  const { config } = c.get("gateway");
   const { spec } = call.route;
   return orAbort(config.timeouts.answer_ms, call.abort, () =>
     backendOf(spec, c.env).embed({
@@ -74,7 +76,7 @@ function embed(c: GatewayContext, { input, dimensions }: EmbeddingsRequest, call
       dimensions,
       gateway: config.gateway,
       signal: call.abort.signal,
-      traceparent: c.var.record.traceparent ?? undefined,
+      traceparent: c.get("record").traceparent ?? undefined,
       rejectIfBusy: call.rejectIfBusy,
     }),
   );
@@ -82,7 +84,7 @@ function embed(c: GatewayContext, { input, dimensions }: EmbeddingsRequest, call
 
 /** Throws the 400 of a model that makes no vectors, or of a text that its window can't hold. */
 function checkRoute(c: GatewayContext, { model, spec }: Route, input: readonly EmbedInput[]): void {
-  const { task } = c.var.gateway.config.models[model] ?? {};
+  const { task } = c.get("gateway").config.models[model] ?? {};
   if (task !== "embed") {
     const message = `The model \`${model}\` makes no vectors (its task is ${task}).`;
     throw new ApiError(400, "wrong_task", message, { param: "model" });
@@ -132,7 +134,7 @@ class EmbedHolding {
   settle(told: Usage | null): Usage {
     const tokens = this.#promptTokens;
     const usage = told ?? { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens, estimated: true };
-    const { record } = this.#c.var;
+    const record = this.#c.get("record");
     record.usage = usage;
     record.usageEstimated = usage.estimated === true;
     record.costUsd = this.#held.settle(usage, this.#route.spec);
@@ -147,7 +149,7 @@ class EmbedHolding {
 }
 
 async function hold(c: GatewayContext, { spec }: Route, promptTokens: number): Promise<Reservation> {
-  const held = await timed(c.var.record, "budget", () => reserve(c, { promptTokens, maxTokens: 0, spec }));
+  const held = await timed(c.get("record"), "budget", () => reserve(c, { promptTokens, maxTokens: 0, spec }));
   if (!held.insteadOf) return held;
   held.release();
   // Vectors of two models can't be compared: there is no cheaper one to fall to.

@@ -186,6 +186,19 @@ describe("POST /v1/embeddings", () => {
     expect([none.status, (await errorOf(none)).code]).toEqual([404, "model_not_found"]);
   });
 
+  it.each([
+    ["/v1/chat/completions", { messages: [{ role: "user", content: "Hi" }] }],
+    ["/v1/completions", { prompt: "Hi", stream: true }],
+    ["/v1/responses", { input: "Hi" }],
+    ["/", { prompt: "Hi" }],
+  ])("is named to who asks a model of vectors for an answer at %s, and the model isn't asked", async (path, body) => {
+    const stage = embedStage();
+    const response = await stage.ask({ path, body: { model: "embed", ...body } });
+    expect(response.status).toBe(400);
+    expect(await errorOf(response)).toMatchObject({ code: "wrong_task", message: expect.stringContaining(PATH) });
+    expect(stage.ai.calls).toHaveLength(0);
+  });
+
   it("answers 405 to other methods", async () => {
     const response = await embedStage().ask({ path: PATH });
     expect([response.status, response.headers.get("allow")]).toEqual([405, "POST, OPTIONS"]);

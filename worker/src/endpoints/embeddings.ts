@@ -6,13 +6,13 @@ import { serveEmbeddings } from "./embeddings-serve.ts";
 
 /** `POST /v1/embeddings`, in OpenAI's shape. */
 export async function embeddings(c: GatewayContext): Promise<Response> {
-  const { max_characters } = c.var.gateway.config.guard;
-  const request = readEmbeddings(parseJsonObject(await c.var.readBody()), max_characters);
+  const { max_characters } = c.get("gateway").config.guard;
+  const request = readEmbeddings(parseJsonObject(await c.get("readBody")()), max_characters);
   const { vectors, usage, route } = await serveEmbeddings(c, request);
   const { prompt_tokens, total_tokens, estimated } = usage;
   const told = { prompt_tokens, total_tokens, ...(estimated === true && { estimated }) };
   const parts = encoded(vectors, request.base64, { model: refOf(route), usage: told });
-  c.var.record.bytesOut = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  c.get("record").bytesOut = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
   return new Response(inParts(parts), { headers: { "content-type": "application/json; charset=utf-8" } });
 }
 

@@ -6,8 +6,8 @@ import { json } from "./json.ts";
 
 /** `GET /v1/models`: every model by name, which follows the live split, in OpenAI's shape; of them those of the caller. */
 export function listModels(c: GatewayContext): Response {
-  const { models } = c.var.gateway.config;
-  const ids = new Set(c.var.principal.models ?? Object.keys(models));
+  const { models } = c.get("gateway").config;
+  const ids = new Set(c.get("principal").models ?? Object.keys(models));
   const data = [...ids].flatMap((id) => {
     const model = find(models, id);
     return model === null ? [] : [describe(id, model)];
@@ -18,8 +18,8 @@ export function listModels(c: GatewayContext): Response {
 /** `GET /v1/models/{id}`: a model (`chat`) or one of its versions (`chat@2`). */
 export function getModel(c: GatewayContext): Response {
   const id = c.req.param("id") ?? "";
-  assertModelAllowed(c.var.principal, id);
-  const model = find(c.var.gateway.config.models, id);
+  assertModelAllowed(c.get("principal"), id);
+  const model = find(c.get("gateway").config.models, id);
   if (model === null) throw modelNotFound(id);
   return json(c, describe(id, model));
 }

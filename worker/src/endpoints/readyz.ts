@@ -8,7 +8,7 @@ import { json } from "./json.ts";
  * to holders of the stage's own keys alone.
  */
 export async function readyz(c: GatewayContext): Promise<Response> {
-  const { telemetry, config, table } = c.var.gateway;
+  const { telemetry, config, table } = c.get("gateway");
   const { status, faults, versions } = await telemetry.readiness.look(c.env);
   const details = {
     release: config.release,

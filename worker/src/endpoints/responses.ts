@@ -18,8 +18,8 @@ import { ResponseWriter, responseBody } from "./responses/shapes.ts";
 
 /** `POST /v1/responses`: the part of OpenAI's newer API that its clients' main path needs, streamed and not. */
 export async function responses(c: GatewayContext): Promise<Response> {
-  const { ambient, config } = c.var.gateway;
-  const body = parseJsonObject(await c.var.readBody());
+  const { ambient, config } = c.get("gateway");
+  const body = parseJsonObject(await c.get("readBody")());
   const asked = readResponseRequest(body, config.limits.max_tokens);
   // Never the client's own request id: two answers would share a name.
   const id = `resp_${ambient.newId().replace(/^req-/, "")}`;
@@ -42,7 +42,7 @@ async function talkOf(c: GatewayContext, body: JsonObject, asked: ResponseReques
     throw badRequest("`previous_response_id` and `conversation` exclude each other.", "previous_response_id");
   }
   if (conversation !== null) return openTalk(c, conversation, request, instructions);
-  const { enabled } = c.var.gateway.config.conversations;
+  const { enabled } = c.get("gateway").config.conversations;
   if (from !== null && !enabled) throw conversationsOff("previous_response_id");
   if (from === null && !(store && enabled)) return alone(c, request, truncate, instructions);
   const talk = await openBranch(c, { from, to }, request, instructions);

@@ -17,7 +17,7 @@ import { json } from "./json.ts";
  * `conversation` as wanted -> `{"response": {"text"}}`, once or as a stream of events that each add to the text.
  */
 export async function simple(c: GatewayContext): Promise<Response> {
-  const body = parseJsonObject(await c.var.readBody());
+  const body = parseJsonObject(await c.get("readBody")());
   const request = readSimpleRequest(c, body);
   const talk = await talkFor(c, body, request);
   if (request.stream) {
@@ -29,7 +29,7 @@ export async function simple(c: GatewayContext): Promise<Response> {
 }
 
 function readSimpleRequest(c: GatewayContext, body: JsonObject): ChatRequest {
-  const { config } = c.var.gateway;
+  const { config } = c.get("gateway");
   const { max_tokens, temperature, user, stream } = body;
   const messages = readSimpleMessages(body);
   const model = body.model ?? defaultModel(config);

@@ -7,7 +7,7 @@ import { guardText, guardValue, type Seen } from "./values.ts";
 
 /** What the stage does to answers, or null when that is nothing. */
 function rulesOf(c: GatewayContext): AnswerRules | null {
-  const { config, blocklist } = c.var.gateway;
+  const { config, blocklist } = c.get("gateway");
   const masks = config.guard.mask_answers;
   return masks || blocklist !== null ? { masks, blocklist } : null;
 }

@@ -12,7 +12,7 @@ const LOOKED_AT: ReadonlySet<string> = new Set(["user", "tool"]);
 
 /** Looks a request over before anything is spent on it; gives what goes on. Throws the 400 of a refused prompt. */
 export function guardPrompt(c: GatewayContext, request: ChatRequest): ChatRequest {
-  const { mode, mask_prompts, max_characters } = c.var.gateway.config.guard;
+  const { mode, mask_prompts, max_characters } = c.get("gateway").config.guard;
   checkLength(request.messages, max_characters);
   if (mode !== "off") lookForInjection(c, request.messages);
   return mask_prompts ? masked(c, request) : request;
@@ -35,7 +35,7 @@ function lengthOf(content: Message["content"]): number {
 }
 
 function lookForInjection(c: GatewayContext, messages: readonly Message[]): void {
-  const { mode, threshold } = c.var.gateway.config.guard;
+  const { mode, threshold } = c.get("gateway").config.guard;
   for (const [index, { role, content }] of messages.entries()) {
     if (!LOOKED_AT.has(role)) continue;
     const { score, rules } = findInjection(textOf(content));

@@ -18,7 +18,8 @@ export function accessLog(): GatewayMiddleware {
         written.resolve();
       }
     };
-    const { record, gateway } = c.var;
+    const record = c.get("record");
+    const gateway = c.get("gateway");
     const now = gateway.ambient.now();
     // Once the answer is on its way: nobody waits for our line.
     if (record.ended === null) setTimeout(finish, 0, now);
@@ -28,7 +29,7 @@ export function accessLog(): GatewayMiddleware {
 
 function write(c: GatewayContext, status: number, endedAt: number): void {
   const line = lineOf(c, status, endedAt);
-  c.var.gateway.ambient.log(JSON.stringify(line));
+  c.get("gateway").ambient.log(JSON.stringify(line));
   try {
     c.env.METRICS.writeDataPoint(pointOf(line));
   } catch {
@@ -38,7 +39,8 @@ function write(c: GatewayContext, status: number, endedAt: number): void {
 }
 
 function exportSpans(c: GatewayContext, line: LogLine): void {
-  const { record, gateway } = c.var;
+  const record = c.get("record");
+  const gateway = c.get("gateway");
   const { spans } = gateway.telemetry;
   if (spans === null || !record.trace?.sampled) return;
   const told = spansOf(record, record.trace, { ...line, failed: line.level === "error" });

@@ -7,7 +7,7 @@ export function access(gateway: Gateway): GatewayMiddleware {
   const { required } = gateway.config.auth;
   return async function access(c, next) {
     const principal = required ? await identify(gateway, c) : NOBODY;
-    c.var.record.tenant = principal.tenant;
+    c.get("record").tenant = principal.tenant;
     c.set("principal", principal);
     await next();
   };
@@ -17,7 +17,7 @@ async function identify(gateway: Gateway, c: GatewayContext): Promise<Principal>
   try {
     return await gateway.access.identify(c.req.raw.headers, c.env, (work) => c.executionCtx.waitUntil(work));
   } catch (error) {
-    if (error instanceof Refused) c.var.record.refusal = error.reason;
+    if (error instanceof Refused) c.get("record").refusal = error.reason;
     throw error;
   }
 }

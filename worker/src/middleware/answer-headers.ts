@@ -5,7 +5,8 @@ import { callerTraceparent } from "../telemetry/trace.ts";
 export function answerHeaders(): GatewayMiddleware {
   return async function answerHeaders(c, next) {
     await next();
-    const { record, gateway } = c.var;
+    const record = c.get("record");
+    const gateway = c.get("gateway");
     const { headers } = c.res;
     headers.set("x-sluiceway-release", gateway.config.release);
     if (record.model !== null) {

@@ -15,7 +15,7 @@ export function bodyLimit(maxBytes: number): GatewayMiddleware {
       const bytes =
         declared === null ? await readAtMost(request.body, maxBytes) : new Uint8Array(await request.arrayBuffer());
       if (bytes.byteLength > maxBytes) throw tooLarge(maxBytes);
-      c.var.record.bytesIn = bytes.byteLength;
+      c.get("record").bytesIn = bytes.byteLength;
       return bytes;
     });
     await next();

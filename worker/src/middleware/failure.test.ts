@@ -34,6 +34,22 @@ describe("failures", () => {
     },
   );
 
+  it.each([
+    ["/chat/completions", "/v1/chat/completions"],
+    ["/v1/v1/embeddings", "/v1/embeddings"],
+    ["/v1/chat/completions/responses/", "/v1/responses"],
+  ])("of a base URL that is wrong by its /v1 say so: %s", async (path, meant) => {
+    const response = await new Stage().ask({ path });
+    expect(response.status).toBe(404);
+    expect((await errorOf(response)).message).toContain(`end in /v1, which makes it ${meant}.`);
+  });
+
+  it("of a path that nobody serves guess nothing", async () => {
+    expect((await errorOf(await new Stage().ask({ path: "/v1/files" }))).message).toBe(
+      "There is nothing at /v1/files.",
+    );
+  });
+
   it("that are no errors are answered on the admin endpoints too", async () => {
     const stage = new Stage();
     Object.defineProperty(stage.env, "ADMIN_KEY", {

@@ -5,7 +5,7 @@ import { reportException } from "../telemetry/exceptions.ts";
 
 /** The answer to a failed request, in OpenAI's shape. An unforeseen failure is reported. */
 export function failure(error: unknown, c: GatewayContext): Response {
-  const { record } = c.var;
+  const record = c.get("record");
   const { signal } = c.req.raw;
   const fault = signal.aborted ? clientLeft(error) : asApiError(error);
   record.errorCode = fault.code;
@@ -44,6 +44,14 @@ function isAbort(error: unknown, signal: AbortSignal): boolean {
   return thrown === signal.reason || (thrown instanceof Error && thrown.name === "AbortError");
 }
 
+/** Clients add their path to a base URL, which is easily set without its `/v1`, or to more than that. */
+function hintAt(path: string): string {
+  const tail = /(?:^|\/)(chat\/completions|completions|embeddings|responses|models)\/?$/.exec(path)?.[1];
+  if (tail === undefined || path === `/v1/${tail}`) return "";
+  return ` The client's base URL should end in /v1, which makes it /v1/${tail}.`;
+}
+
 export function notFound(c: GatewayContext): Response {
-  return failure(new ApiError(404, "not_found", `There is nothing at ${c.req.path.slice(0, 200)}.`), c);
+  const path = c.req.path.slice(0, 200);
+  return failure(new ApiError(404, "not_found", `There is nothing at ${path}.${hintAt(path)}`), c);
 }

@@ -16,7 +16,7 @@ const PATIENCE_MS = 1_000;
  */
 export function rateLimit(limits: GatewayConfig["limits"]): GatewayMiddleware {
   return async function rateLimit(c, next) {
-    const { requestsPerMinute } = c.var.principal;
+    const { requestsPerMinute } = c.get("principal");
     if (requestsPerMinute === null) await throughPlatform(c, limits);
     else await throughLedger(c, requestsPerMinute);
     await next();
@@ -24,7 +24,8 @@ export function rateLimit(limits: GatewayConfig["limits"]): GatewayMiddleware {
 }
 
 async function throughPlatform(c: GatewayContext, limits: GatewayConfig["limits"]): Promise<void> {
-  const { record, principal } = c.var;
+  const record = c.get("record");
+  const principal = c.get("principal");
   const key = principal.via === "nobody" ? `ip ${clientAddress(c.req.raw)}` : `key ${principal.tenant}`;
   let success = true;
   try {
@@ -37,7 +38,9 @@ async function throughPlatform(c: GatewayContext, limits: GatewayConfig["limits"
 }
 
 async function throughLedger(c: GatewayContext, perMinute: number): Promise<void> {
-  const { record, principal, gateway } = c.var;
+  const record = c.get("record");
+  const principal = c.get("principal");
+  const gateway = c.get("gateway");
   const now = gateway.ambient.now();
   const account = gateway.accounts.of("key", principal.tenant);
   // Whoever goes on asking after a refusal costs nobody a call.

@@ -78,7 +78,7 @@ class Attempts<T> {
     for (const [index, route] of others.entries()) {
       const answered = await this.#ask(route, index + 1 < others.length);
       if (answered === null) continue;
-      this.#c.var.record.fallback = { model: refOf(route), reason: this.#refusals[0]?.reason ?? "error" };
+      this.#c.get("record").fallback = { model: refOf(route), reason: this.#refusals[0]?.reason ?? "error" };
       return answered;
     }
     throw this.#noAnswer();
@@ -86,10 +86,10 @@ class Attempts<T> {
 
   /** What one version says; null when it has no answer, with the reason among the refusals. */
   async #ask(route: Route, more: boolean): Promise<Attempted<T> | null> {
-    const health = this.#c.var.gateway.health.of(route.spec);
+    const health = this.#c.get("gateway").health.of(route.spec);
     if (health.breaker.openForMs > 0) return this.#refuse(route, "circuit_open", circuitOpen(route, health));
     if (!(await this.#awaitTurn(route, health, more)) || !(await this.#isPrepared(route))) return null;
-    const { attempts } = this.#c.var.gateway.config.resilience;
+    const { attempts } = this.#c.get("gateway").config.resilience;
     health.retries.earn();
     let last: Failure | null = null;
     let sick = false;
@@ -115,11 +115,11 @@ class Attempts<T> {
   /** Milliseconds for which a backend at its limit wants to be left alone, if it said. */
   #afterMs({ error, reason }: Failure): number | null {
     if (reason !== "rate_limited" && reason !== "quota_exceeded") return null;
-    return retryAfterMs(error, this.#c.var.gateway.ambient.now()) ?? (reason === "quota_exceeded" ? QUOTA_MS : null);
+    return retryAfterMs(error, this.#c.get("gateway").ambient.now()) ?? (reason === "quota_exceeded" ? QUOTA_MS : null);
   }
 
   async #call(call: Try, health: BackendHealth): Promise<Attempted<T> | { failure: Failure }> {
-    const { record } = this.#c.var;
+    const record = this.#c.get("record");
     const { signal, streamed } = this.#steps;
     record.retries = this.#calls++;
     try {
@@ -148,7 +148,7 @@ class Attempts<T> {
   /** Milliseconds to wait before the same backend is asked again, or null when it is not. */
   #waitBefore(failure: Failure, health: BackendHealth, retry: number): number | null {
     if (!failure.retry) return null;
-    const { config, ambient } = this.#c.var.gateway;
+    const { config, ambient } = this.#c.get("gateway");
     const limited = failure.reason === "rate_limited";
     const told = this.#afterMs(failure);
     // Who comes back when the backend said so is no burden to it.
@@ -161,7 +161,7 @@ class Attempts<T> {
   async #awaitTurn(route: Route, health: BackendHealth, more: boolean): Promise<boolean> {
     const limitedFor = health.limitedForMs;
     if (limitedFor === 0) return true;
-    const { config, ambient } = this.#c.var.gateway;
+    const { config, ambient } = this.#c.get("gateway");
     const wait = this.#queue(limitedFor + jitter(config.resilience, 1, ambient.random()), limitedFor);
     if (wait !== null) await this.#pause(wait);
     // With no one to stand in, asking is better than refusing on hearsay.
@@ -171,12 +171,12 @@ class Attempts<T> {
   }
 
   #pause(ms: number): Promise<void> {
-    return timed(this.#c.var.record, "wait", () => pause(ms, this.#steps.signal));
+    return timed(this.#c.get("record"), "wait", () => pause(ms, this.#steps.signal));
   }
 
   /** Takes `wait` from what the request may queue, or gives null when the `least` of it is more than is left. */
   #queue(wait: number, least: number): number | null {
-    const left = this.#c.var.gateway.config.resilience.queue_ms - this.#queued;
+    const left = this.#c.get("gateway").config.resilience.queue_ms - this.#queued;
     if (left <= 0 || least > left) return null;
     this.#queued += wait;
     return wait;

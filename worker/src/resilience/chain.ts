@@ -17,7 +17,7 @@ export interface Chain {
  * says `x-sluiceway-fallback: none`.
  */
 export function chainOf(c: GatewayContext, first: Route, user: string, check: (route: Route) => void): Chain {
-  const declared = c.var.gateway.config.models[first.model]?.fallback ?? [];
+  const declared = c.get("gateway").config.models[first.model]?.fallback ?? [];
   const unwanted = declared.length > 0 && c.req.header("x-sluiceway-fallback")?.trim().toLowerCase() === "none";
   const wanted = unwanted ? [] : declared;
   return { first, hasOthers: wanted.length > 0, others: () => standIns(c, first, wanted, user, check) };
@@ -33,7 +33,7 @@ async function standIns(
   const found = new Map<string, Route>();
   for (const ref of wanted) {
     try {
-      assertModelAllowed(c.var.principal, ref);
+      assertModelAllowed(c.get("principal"), ref);
       const route = await findRoute(c, ref, user);
       check(route);
       if (refOf(route) !== refOf(first)) found.set(refOf(route), route);

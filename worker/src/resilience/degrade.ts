@@ -23,7 +23,7 @@ export async function degradedAnswer(
   first: Route,
   parsed: boolean,
 ): Promise<Degraded | null> {
-  const { config, cache } = c.var.gateway;
+  const { config, cache } = c.get("gateway");
   const { stale, default_answer: text } = config.resilience;
   if (stale > 0) {
     for await (const [key, route] of keys()) {

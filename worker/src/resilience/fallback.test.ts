@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { keyFor } from "../../test/support/budget.ts";
 import { type AiRun, answerWith, delta, refuse, sse, stall, streamOf } from "../../test/support/fake-ai.ts";
 import { errorOf, eventsOf, Stage, textOfEvents } from "../../test/support/stage.ts";
@@ -104,6 +104,39 @@ describe("fallback", () => {
     // Who was waited for in vain isn't waited for again.
     expect([calls(CHAT), calls(SMALL)]).toEqual([2, 2]);
     expect(stage.ai.runs[0]?.aborted).toBe(true);
+  });
+
+  it.each([
+    [400, null, [400, null]],
+    [401, null, [200, "unavailable"]],
+    [404, null, [200, "unavailable"]],
+    [404, "model_not_found", [200, "unavailable"]],
+    [408, null, [200, "timeout"]],
+    [410, null, [200, "unavailable"]],
+    [413, null, [400, null]],
+    [422, null, [422, null]],
+    [429, null, [200, "rate_limited"]],
+    [429, "insufficient_quota", [200, "quota_exceeded"]],
+    [500, null, [200, "error"]],
+    [529, null, [200, "error"]],
+  ])("gw_08 follows a server that speaks OpenAI's API as far: %d %s", async (status, code, wanted) => {
+    const far = { backend: "openai", id: "kimi", base_url: "https://up.test/v1" };
+    const models = { chat: { ...model(CHAT, { fallback: ["small"] }), versions: { "1": far } }, small: model(SMALL) };
+    const { stage, calls } = stageOf(answerWith("never"), undefined, {
+      models,
+      resilience: { queue_ms: 0, attempts: 1 },
+    });
+    vi.stubGlobal("fetch", async () => Response.json({ error: { message: "no", code } }, { status }));
+    try {
+      for (const stream of [false, true]) {
+        const response = await stage.chat({ model: "chat", stream });
+        const fallback = response.headers.get("x-sluiceway-fallback");
+        expect([response.status, fallback?.split("reason=")[1] ?? null]).toEqual(wanted);
+      }
+    } finally {
+      vi.unstubAllGlobals();
+    }
+    expect(calls(SMALL)).toBe(wanted[1] === null ? 0 : 2);
   });
 
   it("gw_07 gives the stand-in's answer alone when the first broke off after its start frame", async () => {

@@ -5,12 +5,12 @@ import { controllerOf } from "./table.ts";
 
 /** Whom a split sticks to: the user that the request names, else its caller at its address. */
 export function userOf(c: GatewayContext, named: string | null): string {
-  return named ?? (c.req.header("x-sluiceway-user") || `${c.var.record.tenant} ${clientAddress(c.req.raw)}`);
+  return named ?? (c.req.header("x-sluiceway-user") || `${c.get("record").tenant} ${clientAddress(c.req.raw)}`);
 }
 
 /** The model version that serves `chat` or `chat@2` for this user now. Throws the 404. */
 export function findRoute(c: GatewayContext, wanted: string, user: string): Promise<Route> {
-  const { config, table } = c.var.gateway;
+  const { config, table } = c.get("gateway");
   const source = () => controllerOf(c.env, config);
   const splitOf = (model: string) => table.splitOf(model, source, (work) => c.executionCtx.waitUntil(work));
   return routeTo(config, splitOf, wanted, user);

@@ -49,7 +49,8 @@ export function parseModel(wanted: string): { name: string; version: number | nu
 
 export function modelNotFound(wanted: string): ApiError {
   const shown = wanted.length > 100 ? `${wanted.slice(0, 100)}...` : wanted;
-  return new ApiError(404, "model_not_found", `The model \`${shown}\` does not exist.`, { param: "model" });
+  const message = `The model \`${shown}\` does not exist. \`GET /v1/models\` lists those that do.`;
+  return new ApiError(404, "model_not_found", message, { param: "model" });
 }
 
 /** Name of the model that serves requests which name none: the one marked default, else the first chat model. */

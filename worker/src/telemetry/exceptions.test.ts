@@ -14,13 +14,12 @@ async function broken(
 ): Promise<{ text: string; logs: Record<string, unknown>[] }> {
   const logs: Record<string, unknown>[] = [];
   const ambient = { now: () => 0, log: (line: string) => void logs.push(JSON.parse(line) as Record<string, unknown>) };
-  const c = {
-    var: {
-      record: newRecord("req-test-1", 0),
-      gateway: { ambient, config: { release: "r-1" }, telemetry: { sentry: null } },
-    },
-    env: {},
-  } as unknown as GatewayContext;
+  const record = newRecord("req-test-1", 0);
+  const variables: Record<string, unknown> = {
+    record,
+    gateway: { ambient, config: { release: "r-1" }, telemetry: { sentry: null } },
+  };
+  const c = { get: (name: string) => variables[name], env: {} } as unknown as GatewayContext;
   async function* pieces() {
     yield { choices: [{ index: 0, delta: { content: "one" }, finish_reason: null }], usage: null };
     throw error;
@@ -29,7 +28,7 @@ async function broken(
   const served = { name, pieces: pieces(), abort: new AbortController(), settle };
   const response = streamResponse(c, served, new ChunkWriter(name, false));
   const text = await response.text().catch((failure: Error) => `failed: ${failure.name}`);
-  await c.var.record.ended;
+  await record.ended;
   return { text, logs };
 }
 

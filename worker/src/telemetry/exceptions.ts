@@ -6,7 +6,8 @@ import { framesOf } from "./sentry.ts";
  * text, which may quote the prompt.
  */
 export function reportException(c: GatewayContext, error: unknown): void {
-  const { record, gateway } = c.var;
+  const record = c.get("record");
+  const gateway = c.get("gateway");
   const thrown = error instanceof Error ? error : new Error("not an error");
   gateway.ambient.log(
     JSON.stringify({

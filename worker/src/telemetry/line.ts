@@ -49,7 +49,9 @@ const LONGEST_PROMPT = 32_000;
 
 /** `endedAt`: when the answer was complete, in milliseconds since the epoch. */
 export function lineOf(c: GatewayContext, status: number, endedAt: number): LogLine {
-  const { record, gateway, principal } = c.var;
+  const record = c.get("record");
+  const gateway = c.get("gateway");
+  const principal = c.get("principal");
   const { usage, fallback, guard } = record;
   return {
     event: "request",

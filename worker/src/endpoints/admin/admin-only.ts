@@ -21,11 +21,11 @@ export function adminOnly(): GatewayMiddleware {
     }
     const [given, right] = await Promise.all([sha256(presented(c.req.raw.headers)), sha256(expected)]);
     if (!crypto.subtle.timingSafeEqual(given, right)) {
-      c.var.record.refusal = "admin_key";
+      c.get("record").refusal = "admin_key";
       const message = "Missing or wrong admin key. Send the stage's ADMIN_KEY as `Authorization: Bearer KEY`.";
       throw new ApiError(401, "invalid_admin_key", message, { headers: CLOSED });
     }
-    c.var.record.tenant = "admin";
+    c.get("record").tenant = "admin";
     await next();
     c.res.headers.set("cache-control", "no-store");
   };

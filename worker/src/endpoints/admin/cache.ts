@@ -19,11 +19,12 @@ const PurgeBody = v.strictObject({
  * entries went, and whether that is all: one call deletes some hundreds, and the next goes on.
  */
 export async function purgeCache(c: GatewayContext): Promise<Response> {
-  const { release, model, all } = readPurge(parseJsonObject(await c.var.readBody()));
+  const { release, model, all } = readPurge(parseJsonObject(await c.get("readBody")()));
   if ((release === undefined && model === undefined) !== (all === true)) {
     throw badRequest("Name a `release`, a `model` or both; or say `all`: true, and nothing else.");
   }
-  const { gateway, record } = c.var;
+  const gateway = c.get("gateway");
+  const record = c.get("record");
   gateway.cache.forget();
   const done = await purge(c.env, { release, model }).catch((cause) => {
     const message = "The cache can't be reached right now; some of it may be deleted. Ask again.";

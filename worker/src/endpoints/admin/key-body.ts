@@ -77,7 +77,11 @@ export function readKeySpec(body: JsonObject, serves: (model: string) => boolean
   ];
   for (const [path, model] of named) {
     if (model === null) continue;
-    if (!serves(model)) throw badRequest(`\`${path}\`: this stage has no model \`${model}\`.`, path);
+    if (!serves(model))
+      throw badRequest(
+        `\`${path}\`: this stage has no model \`${model}\`. \`GET /v1/models\` lists those that it has.`,
+        path,
+      );
     // A budget that falls to a model which its own key may not use would be a refusal that looks like a help.
     if (!modelAllowed({ models }, model)) throw badRequest(`\`${path}\` is not among the key's \`models\`.`, path);
   }

@@ -22,9 +22,9 @@ interface Ring {
 
 /** `POST /keys`: a new key. Its text, `key`, is in this answer and nowhere else. */
 export async function createKey(c: GatewayContext): Promise<Response> {
-  const { gateway } = c.var;
+  const gateway = c.get("gateway");
   const now = gateway.ambient.now();
-  const spec = readKeySpec(parseJsonObject(await c.var.readBody()), (model) => serves(c, model), now);
+  const spec = readKeySpec(parseJsonObject(await c.get("readBody")()), (model) => serves(c, model), now);
   const { id, text } = newKey();
   // The text stays here: the ring gets its digest.
   const key = kept(await ask(c, async (ring) => ring.create(id, spec, await sha256Hex(text), now)));
@@ -37,7 +37,7 @@ export async function listKeys(c: GatewayContext): Promise<Response> {
   const after = wholeNumber(c.req.query("after") ?? "0", "after", 0, Number.MAX_SAFE_INTEGER);
   const limit = wholeNumber(c.req.query("limit") ?? String(PAGE), "limit", 1, MOST);
   const page = await ask(c, (ring) => ring.list(after, limit));
-  const now = c.var.gateway.ambient.now();
+  const now = c.get("gateway").ambient.now();
   return json(c, { data: page.keys.map((key) => keyView(key, now)), next: page.next });
 }
 
@@ -46,13 +46,13 @@ export async function getKey(c: GatewayContext): Promise<Response> {
   const id = idOf(c);
   const key = await ask(c, (ring) => ring.lookup(id));
   if (key === null) throw keyNotFound(id);
-  return json(c, keyView(key, c.var.gateway.ambient.now()));
+  return json(c, keyView(key, c.get("gateway").ambient.now()));
 }
 
 /** `POST /keys/{id}/rotate`: a new secret; the old one stays good for `grace_seconds`. */
 export async function rotateKey(c: GatewayContext): Promise<Response> {
-  const now = c.var.gateway.ambient.now();
-  const body = await c.var.readBody();
+  const now = c.get("gateway").ambient.now();
+  const body = await c.get("readBody")();
   const graceMs = readGrace(body.byteLength === 0 ? {} : parseJsonObject(body));
   const { id, text } = newKey(idOf(c));
   const key = kept(await ask(c, async (ring) => ring.rotate(id, await sha256Hex(text), graceMs, now)));
@@ -62,7 +62,7 @@ export async function rotateKey(c: GatewayContext): Promise<Response> {
 
 /** `POST /keys/{id}/revoke`: closed for good, within 2 s everywhere. A second time changes nothing. */
 export async function revokeKey(c: GatewayContext): Promise<Response> {
-  const now = c.var.gateway.ambient.now();
+  const now = c.get("gateway").ambient.now();
   const key = kept(await ask(c, (ring) => ring.revoke(idOf(c), now)));
   note(c, "revoked", key);
   return json(c, keyView(key, now));
@@ -70,7 +70,7 @@ export async function revokeKey(c: GatewayContext): Promise<Response> {
 
 async function ask<T>(c: GatewayContext, work: (ring: Ring) => Promise<T>): Promise<T> {
   try {
-    return await work(c.env.KEYS.getByName(c.var.gateway.config.stage) as unknown as Ring);
+    return await work(c.env.KEYS.getByName(c.get("gateway").config.stage) as unknown as Ring);
   } catch (cause) {
     if (cause instanceof ApiError) throw cause;
     const message = "The stage's keys can't be reached right now; whether this was done is not known. List the keys.";
@@ -102,7 +102,7 @@ function idOf(c: GatewayContext): string {
 /** Whether the stage has the model (`chat`) or the version (`chat@2`). */
 function serves(c: GatewayContext, wanted: string): boolean {
   const { name, version } = parseModel(wanted);
-  const { models } = c.var.gateway.config;
+  const { models } = c.get("gateway").config;
   const found = Object.hasOwn(models, name) ? models[name] : undefined;
   return found !== undefined && (version === null || Object.hasOwn(found.versions, String(version)));
 }
@@ -115,7 +115,8 @@ function wholeNumber(text: string, name: string, least: number, most: number): n
 
 /** Changes of keys are for the log: who had access, and since when. */
 function note(c: GatewayContext, change: string, { id, name, owner, team }: KeyRecord): void {
-  const { gateway, record } = c.var;
+  const gateway = c.get("gateway");
+  const record = c.get("record");
   gateway.ambient.log(
     JSON.stringify({ event: "key", level: "info", id: record.id, change, key_id: id, name, owner, team }),
   );
