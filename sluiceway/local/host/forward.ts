@@ -18,6 +18,9 @@ export interface Forwarding {
 }
 
 const RETRY_MS = 50;
+/** Bytes of a body that go up before an early answer is waited for, and how long that is. */
+const SENT_AT_ONCE = 262_144;
+const EARLY_ANSWER_MS = 50;
 
 export function plain(response: ServerResponse, status: number, body: string, close = false): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
@@ -46,6 +49,8 @@ class Exchange {
   readonly #started = Date.now();
   #up: ClientRequest | null = null;
   #answered = false;
+  /** Set once the whole answer is there, or one of ours was given: what still comes of the body is thrown away. */
+  #ended = false;
   /** Set once a byte of the body may have gone up: from then on nothing can be sent again. */
   #spent = false;
   #received = 0;
@@ -135,15 +140,30 @@ class Exchange {
 
   #sendBody(up: ClientRequest): void {
     this.#spent = true;
-    this.#request.on("data", (chunk: Buffer) => {
+    const request = this.#request;
+    let asked = false;
+    request.on("data", (chunk: Buffer) => {
       this.#received += chunk.length;
-      if (this.#received > this.#how.bodyLimit) this.#tooLarge();
+      if (this.#ended) return;
+      if (this.#received > this.#how.bodyLimit) return this.#tooLarge();
+      const open = up.write(chunk);
+      // Who refuses a large body answers at its first bytes and closes; bytes sent after that would cost the answer.
+      if (this.#received > SENT_AT_ONCE && !asked) {
+        asked = true;
+        request.pause();
+        setTimeout(() => request.resume(), EARLY_ANSWER_MS);
+      } else if (!open) {
+        request.pause();
+        up.once("drain", () => request.resume());
+      }
     });
-    this.#request.pipe(up);
+    request.on("end", () => {
+      if (!this.#ended) up.end();
+    });
   }
 
   #tooLarge(): void {
-    this.#request.unpipe();
+    this.#ended = true;
     this.#request.pause();
     this.#reset();
     plain(this.#response, 413, "Request body is too large for this plan (limit 100 MB)\n", true);
@@ -154,7 +174,7 @@ class Exchange {
     this.#answered = true;
     // As a Worker may answer before it has read the body: what still comes is read and thrown away.
     answer.on("end", () => {
-      this.#request.unpipe();
+      this.#ended = true;
       this.#request.resume();
       // What is left of the body stays unsent, so nothing else can go over that connection.
       if (this.#up?.writableFinished === false) this.#up.destroy();

@@ -303,3 +303,13 @@ def test_a_body_that_the_worker_never_reads_spoils_no_later_request(host: Host, 
         early = host.client.post("/early", content=iter([b"{}"] * (count % 3)))
         assert (early.status_code, early.text) == (413, "too large"), count
         assert host.client.post("/length", content=b"12345").text == "5", count
+
+
+@pytest.mark.parametrize("count", range(12))
+def test_wr_09_a_refusal_of_a_large_body_that_tells_no_length_reaches_its_sender(
+    host: Host, upstream: Upstream, count: int
+) -> None:
+    proxy(host, upstream)
+    pieces = (b"x" * 7_000 for _ in range(900))
+    early = host.client.request(("POST", "OPTIONS", "PUT")[count % 3], "/early", content=pieces)
+    assert (early.status_code, early.text) == (413, "too large")
