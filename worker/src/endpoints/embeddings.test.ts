@@ -196,7 +196,7 @@ describe("POST /v1/embeddings", () => {
     const response = await stage.ask({ path, body: { model: "embed", ...body } });
     expect(response.status).toBe(400);
     expect(await errorOf(response)).toMatchObject({ code: "wrong_task", message: expect.stringContaining(PATH) });
-    expect(stage.ai.calls).toHaveLength(0);
+    expect(stage.ai.runs).toHaveLength(0);
   });
 
   it("answers 405 to other methods", async () => {
