@@ -14,6 +14,7 @@ from sluiceway.cli.output import JsonFlag, print_json, print_text
 from sluiceway.domain.model import Model
 from sluiceway.errors import UserError
 from sluiceway.local.faults import client
+from sluiceway.local.faults.fault import is_known
 from sluiceway.workspace import Workspace
 
 app = typer.Typer(
@@ -121,7 +122,11 @@ def _ids(workspace: Workspace, names: list[str]) -> list[str]:
 def _ids_of(models: Mapping[str, Model], name: str) -> list[str]:
     model = models.get(name.partition("@")[0])
     if model is None:
-        return [name]
+        if is_known(name):
+            return [name]
+        mine = ", ".join(each.name for each in models.values() if any(version.id for version in each.versions))
+        hint = f"one of {mine}; a version such as chat@2; an id of Workers AI; or a pattern such as '*kimi*'"
+        raise UserError("no such model", path="--model", got=name, hint=hint)
     found = [version.id for version in model.versions if name in (model.name, str(version.ref)) and version.id]
     if not found:
         known = ", ".join(str(version.ref) for version in model.versions if version.id)

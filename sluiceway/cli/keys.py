@@ -113,7 +113,9 @@ def _find(admin: GatewayAdmin, stage: str, wanted: str) -> str:
     # Somebody may have pasted the key itself.
     got = "[a key's text]" if wanted.startswith("sk-slw-") else wanted
     known = ", ".join(str(key["name"]) for key in found if key["state"] == "active") or "none"
-    raise UserError("no such key", path=f"keys of {stage}", got=got, hint=f"active: {known}")
+    closed = any(key["name"] == wanted for key in found)
+    what = "the key of this name is revoked or expired" if closed else "no such key"
+    raise UserError(what, path=f"keys of {stage}", got=got, hint=f"active: {known}")
 
 
 def _show(made: dict[str, Any], told: str, as_json: bool) -> None:

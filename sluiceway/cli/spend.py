@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 import typer
 
 from sluiceway.cli.gateway import UrlOption, open_admin
 from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text
+
+_SHARED: Final = "API_KEY"
+# The stage's own key has no entry among the keys: the gateway calls it by its digest.
+_SHARED_KEY: Final = re.compile("[0-9a-f]{12}")
 
 
 def register(app: typer.Typer) -> None:
@@ -41,7 +46,8 @@ def _table(part: str, shares: list[dict[str, Any]], names: dict[str, str]) -> li
     rows = [(part, "day", "month", "requests", "tokens in", "tokens out")]
     for share in shares:
         name = str(share["name"])
-        shown = f"{names[name]} ({name})" if name in names else name
+        known = names.get(name) or (_SHARED if part == "keys" and _SHARED_KEY.fullmatch(name) else None)
+        shown = f"{known} ({name})" if known else name
         tokens = (str(share["prompt_tokens"]), str(share["completion_tokens"]))
         rows.append((shown, f"${share['usd_day']:.4f}", f"${share['usd_month']:.4f}", str(share["requests"]), *tokens))
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]

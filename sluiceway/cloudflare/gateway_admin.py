@@ -111,9 +111,9 @@ class GatewayAdmin:
             )
         path = str(told["param"]) if told.get("param") else self._url
         if status < 500:
-            return UserError(
-                str(message).rstrip("."), path=path, hint=_HINTS.get(str(code), "mend that, and try again")
-            )
+            # The gateway begins with the field, which goes before it here as well.
+            said = str(message).removeprefix(f"`{path}`").removeprefix(":").strip().rstrip(".")
+            return UserError(said, path=path, hint=_HINTS.get(str(code), "mend that, and try again"))
         return SluicewayError(
             f"the gateway failed: {str(message).rstrip('.')} ({code}, request {told.get('request_id')})",
             path=self._url,

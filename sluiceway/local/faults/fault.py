@@ -72,7 +72,7 @@ class Fault(BaseModel):
     @classmethod
     def _known(cls, models: list[str]) -> list[str]:
         for name in models:
-            if not any(char in name for char in "*?[") and not any(_fits(name, known) for known in _names()):
+            if not is_known(name):
                 raise ValueError(f"no model of the local stage is called {name!r}")
         return models
 
@@ -139,6 +139,11 @@ def _hint(path: str, kind: str) -> str:
     if path == "fault":
         return f"say what happens: one of {', '.join(_EFFECTS)}"
     return "`sluiceway local faults add --help` says what each may be"
+
+
+def is_known(name: str) -> bool:
+    """Whether this is a pattern, or a model that the local stage has."""
+    return any(char in name for char in "*?[") or any(_fits(name, known) for known in _names())
 
 
 def _names() -> list[str]:

@@ -69,6 +69,9 @@ def test_a_model_of_the_catalogue_stands_for_its_versions(stage: Stage) -> None:
     ids = ["@cf/zai-org/glm-4.7-flash", "@cf/moonshotai/kimi-k2.6"]
     assert told("faults", "add", "--model", "chat", "--drop")["models"] == ids
     assert told("faults", "add", "--model", "chat@2", "--model", "*flash", "--drop")["models"] == [ids[1], "*flash"]
+    with pytest.raises(UserError, match="no such model") as caught:
+        CliRunner().invoke(app, ["local", "faults", "add", "--model", "chta", "--drop"], catch_exceptions=False)
+    assert caught.value.hint.startswith("one of chat; ")
     with pytest.raises(UserError, match="no such version"):
         CliRunner().invoke(app, ["local", "faults", "add", "--model", "chat@9", "--drop"], catch_exceptions=False)
 
@@ -103,7 +106,7 @@ def test_the_status_of_the_stage_tells_of_faults_that_are_on(stage: Stage) -> No
     [
         (("add",), "fault"),
         (("add", "--status", "200"), "status"),
-        (("add", "--model", "nope", "--drop"), "models"),
+        (("add", "--model", "nope", "--drop"), "--model"),
         (("add", "--drop", "--share", "2"), "share"),
         (("clear", "77"), "id"),
     ],

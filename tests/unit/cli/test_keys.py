@@ -111,6 +111,12 @@ def test_a_key_that_is_not_known_is_told_with_those_that_are(gateway: Gateway) -
     assert gateway.asked == []
 
 
+def test_the_name_of_a_closed_key_is_not_taken_for_one_that_never_was(gateway: Gateway) -> None:
+    gateway.known = [key(1, "app"), key(2, "old", "revoked")]
+    with pytest.raises(UserError, match="the key of this name is revoked or expired"):
+        run("revoke", "dev", "old")
+
+
 def test_a_pasted_key_is_not_repeated(gateway: Gateway) -> None:
     with pytest.raises(UserError) as caught:
         run("revoke", "dev", TEXT)

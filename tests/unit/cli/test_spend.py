@@ -23,7 +23,7 @@ REPORT: dict[str, Any] = {
     "day": {**TOTAL, "usd": 0.75},
     "month": TOTAL,
     "budgets": [{"scope": "key", "period": "day", "usd": 5}, {"scope": "stage", "period": "month", "usd": 100}],
-    "keys": [share("000000000001", 1.0), share("abc", 0.5)],
+    "keys": [share("000000000001", 1.0), share("abc", 0.5), share("687355b9f9c6", 0.2)],
     "teams": [],
     "models": [share("chat@1", 1.5)],
 }
@@ -57,6 +57,7 @@ def test_sums_are_shown_by_the_names_of_keys(monkeypatch: pytest.MonkeyPatch) ->
     assert lines[2:4] == ["budget $5 a day for each key", "budget $100 a month for all"]
     assert any(line.split()[:4] == ["app", "(000000000001)", "$0.5000", "$1.0000"] for line in lines)
     assert any(line.startswith("abc ") for line in lines)
+    assert any(line.startswith("API_KEY (687355b9f9c6) ") for line in lines)
     assert not any(line.startswith("teams") for line in lines)
 
 

@@ -80,6 +80,15 @@ def test_a_wrong_field_is_told_at_its_path() -> None:
     assert caught.value.path == "models[0]"
 
 
+@pytest.mark.parametrize("said", ["`models[0]`: this stage has no such model.", "`models[0]` must be a text."])
+def test_a_wrong_field_is_named_once(said: str) -> None:
+    error = {"message": said, "code": "invalid_request", "param": "models[0]", "request_id": "req-1"}
+    with admin(lambda _: httpx.Response(400, json={"error": error})) as client, pytest.raises(UserError) as caught:
+        client.create_key({"name": "a", "models": ["x"]})
+    assert caught.value.render().count("models[0]") == 1
+    assert caught.value.message in ("this stage has no such model", "must be a text")
+
+
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_call_without_an_answer_is_sent_once_and_may_have_been_done(method: str) -> None:
     calls: list[str] = []
