@@ -72,6 +72,7 @@ describe.each(KITS)("%s", (_, make) => {
     [[{ type: "text", text: "a" }, seen, { type: "file", file: {} }], "messages[0].content[2]"],
     [[{ type: "image_url", image_url: { detail: "low" } }], "messages[0].content[0].image_url.url"],
     [[{ type: "image_url" }], "messages[0].content[0].image_url.url"],
+    [[{ type: "image_url", image_url: { url: "http://169.254.169.254/" } }], "messages[0].content[0].image_url.url"],
   ])("refuses a part that no model takes, such as %j", async (content, param) => {
     const kit = make();
     const messages: Message[] = [{ role: "user", content }];

@@ -1,5 +1,6 @@
 import { badRequest } from "../errors.ts";
 import type { Call, ContentPart, Message } from "./backend.ts";
+import { isPublicPicture } from "./pictures.ts";
 
 /**
  * Messages as every server takes them, however narrow its schema: content a string, or parts where a picture is among
@@ -39,8 +40,10 @@ function flatten(content: Message["content"], vision: boolean, path: string): st
 function seen(part: ContentPart, path: string): ContentPart {
   if (part.type !== "image_url") return { type: "text", text: textOf(part, true, path) };
   const { url } = (part.image_url ?? {}) as { url?: unknown };
-  if (typeof url !== "string") throw badRequest(`\`${path}.image_url.url\` must be a string.`, `${path}.image_url.url`);
-  return part;
+  const at = `${path}.image_url.url`;
+  if (typeof url !== "string") throw badRequest(`\`${at}\` must be a string.`, at);
+  if (isPublicPicture(url)) return part;
+  throw badRequest(`\`${at}\` must be a picture as \`data:image/...\`, or an address on the public web.`, at);
 }
 
 function textOf(part: ContentPart, vision: boolean, path: string): string {

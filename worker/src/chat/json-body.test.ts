@@ -17,6 +17,7 @@ it.each([
   ['"text"', /must be a JSON object/],
   [`{"a":${"[".repeat(65)}${"]".repeat(65)}}`, /nested deeper than 64/],
   [`{"a":${"[".repeat(200_000)}${"]".repeat(200_000)}}`, /nested deeper|not valid JSON/],
+  [`{${Array.from({ length: 257 }, (_, at) => `"k${at}":1`).join(",")}}`, /more than 256 fields/],
 ])("refuses %.20j with a reason", (text, reason) => {
   expect(() => parse(text)).toThrow(expect.objectContaining({ status: 400, message: expect.stringMatching(reason) }));
 });

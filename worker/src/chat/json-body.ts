@@ -4,6 +4,8 @@ export type JsonObject = Record<string, unknown>;
 
 /** Deeper values serve only to exhaust the stack of whoever walks them. */
 const MAX_DEPTH = 64;
+/** More than any API has, a few times over: each is looked at, copied and sorted a few times. */
+const MOST_FIELDS = 256;
 
 /** The body as a JSON object. Throws a 400 that says what is wrong with it. */
 export function parseJsonObject(bytes: Uint8Array): JsonObject {
@@ -22,6 +24,9 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject {
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw badRequest("The request body must be a JSON object.");
+  }
+  if (Object.keys(value).length > MOST_FIELDS) {
+    throw badRequest(`The request body has more than ${MOST_FIELDS} fields.`);
   }
   if (!isWithin(value, MAX_DEPTH)) throw badRequest(`The request body is nested deeper than ${MAX_DEPTH} levels.`);
   return value as JsonObject;

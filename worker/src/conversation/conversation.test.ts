@@ -98,6 +98,25 @@ describe("Conversation", () => {
     expect(await Promise.all([from, left, right].map(firstWords))).toEqual([["one"], ["one", "two"], ["one", "other"]]);
   });
 
+  it("leaves nothing behind where it was only asked about, or forgotten", async () => {
+    const left = (name: string) =>
+      runInDurableObject(namespace.getByName(name), (_, { storage }) =>
+        storage.sql.exec("SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf%' ESCAPE '\\'").toArray(),
+      );
+    const asked = open("asked");
+    expect(await asked.recall()).toEqual({ system: [], summary: null, turns: [] });
+    await asked.sumUp({ from: 1, upTo: 1 }, "nothing");
+    await asked.forget();
+    expect(await left("asked")).toEqual([]);
+    const told = open("told");
+    await told.append(turn("one"), KEEPING);
+    expect(await left("told")).not.toEqual([]);
+    await told.forget();
+    expect(await left("told")).toEqual([]);
+    await told.append(turn("two"), KEEPING);
+    expect(await firstWords(told)).toEqual(["two"]);
+  });
+
   it("is gone when its time is over, and can begin anew", async () => {
     const conversation = open("ends");
     await conversation.append(turn("one"), KEEPING);

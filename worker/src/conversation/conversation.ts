@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Message } from "../backends/backend.ts";
-import { type Addition, type History, joined, type Turn, trimmed } from "./core.ts";
+import { type Addition, type History, joined, NO_HISTORY, type Turn, trimmed } from "./core.ts";
 
 /** How a conversation is kept. */
 export interface Keeping {
@@ -30,12 +30,11 @@ const MOST_WAITING = 200;
 
 /** The turns of one conversation: needs no binding. Storage and time here, decisions in `core.ts`. */
 export class Conversation extends DurableObject<unknown> {
-  constructor(ctx: DurableObjectState, env: unknown) {
-    super(ctx, env);
-    this.#makeTables();
-  }
+  /** Whether the tables are known to be there. Whoever only asks makes none: ids are anybody's to make up. */
+  #made = false;
 
   recall(): History {
+    if (!this.#isKept()) return NO_HISTORY;
     const system = this.#note("system");
     return {
       system: system === null ? [] : (JSON.parse(system) as Message[]),
@@ -46,6 +45,7 @@ export class Conversation extends DurableObject<unknown> {
 
   /** Adds a request and its answer; gives what is to be summed up. */
   append(addition: Addition, keeping: Keeping): Fallen | null {
+    this.#makeTables();
     return this.ctx.storage.transactionSync(() => {
       if (addition.system !== null) this.#setNote("system", JSON.stringify(addition.system));
       const rows = this.#rows(0);
@@ -57,6 +57,7 @@ export class Conversation extends DurableObject<unknown> {
 
   /** Begins, anew if it must, as the continuation of another conversation, which stays as it is. */
   branch(history: History, addition: Addition, keeping: Keeping): Fallen | null {
+    this.#makeTables();
     return this.ctx.storage.transactionSync(() => {
       for (const table of ["turns", "notes"]) this.ctx.storage.sql.exec(`DELETE FROM ${table}`);
       this.#setNote("system", JSON.stringify(history.system));
@@ -68,6 +69,7 @@ export class Conversation extends DurableObject<unknown> {
 
   /** Puts a summary in the place of the turns that it is made of, unless another was faster. */
   sumUp({ from, upTo }: Pick<Fallen, "from" | "upTo">, summary: string): void {
+    if (!this.#isKept()) return;
     this.ctx.storage.transactionSync(() => {
       if (this.#rows(1)[0]?.seq !== from) return;
       this.#setNote("summary", summary);
@@ -76,10 +78,10 @@ export class Conversation extends DurableObject<unknown> {
   }
 
   async forget(): Promise<void> {
+    // The object may live on, but its tables go with the rest: then nothing is left of it that would stay for good.
+    this.#made = false;
     await this.ctx.storage.deleteAlarm();
     await this.ctx.storage.deleteAll();
-    // The object may live on, and its tables went with the rest.
-    this.#makeTables();
   }
 
   override alarm(): Promise<void> {
@@ -132,7 +134,13 @@ export class Conversation extends DurableObject<unknown> {
     this.ctx.storage.sql.exec("INSERT OR REPLACE INTO notes VALUES (?, ?)", name, value);
   }
 
+  #isKept(): boolean {
+    this.#made ||= this.ctx.storage.sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'turns'").toArray().length > 0;
+    return this.#made;
+  }
+
   #makeTables(): void {
+    if (this.#isKept()) return;
     const { sql } = this.ctx.storage;
     // `fallen`: out of the window, and waiting to be summed up.
     sql.exec(

@@ -58,6 +58,16 @@ describe("guardPrompt", () => {
     expect((await stage.chat({ messages: own })).status).toBe(200);
   });
 
+  it("looks at whatever else reaches the model as text: a refusal, a name, a field of the client's", async () => {
+    const stage = stageWith({ mode: "block" });
+    expect((await stage.chat(asked([{ type: "refusal", refusal: ATTACK }]))).status).toBe(400);
+    for (const field of [{ name: ATTACK }, { reasoning_content: ATTACK }, { more: [{ words: ATTACK }] }]) {
+      const messages = [{ role: "user", content: "Hi", ...field }];
+      expect((await stage.chat({ messages })).status, JSON.stringify(field)).toBe(400);
+    }
+    expect(stage.ai.runs).toEqual([]);
+  });
+
   it("goes by the stage's threshold, and by nothing when it is off", async () => {
     expect((await stageWith({ mode: "block", threshold: 0.99 }).chat(asked(ATTACK))).status).toBe(200);
     const off = stageWith({ mode: "off" });
@@ -83,6 +93,8 @@ describe("guardPrompt", () => {
         { type: "text", text: "1234567890" },
       ]),
       { messages: [{ role: "assistant", content: null, tool_calls: [call] }] },
+      { messages: [{ role: "assistant", content: "Hi", reasoning_content: "1".repeat(19) }] },
+      asked([{ type: "refusal", refusal: "1".repeat(21) }]),
     ];
     for (const body of long) {
       const response = await stage.chat(body);
@@ -113,6 +125,24 @@ describe("guardPrompt", () => {
       "prompt:phone",
     ]);
     expect(stage.requestLogs[0]).toMatchObject({ guard_score: 0 });
+  });
+
+  it("masks what goes along beside content too: reasoning, names, refusals, arguments that are no text yet", async () => {
+    const stage = stageWith({ mask_prompts: true });
+    const call = { id: "c1", type: "function", function: { name: "f", arguments: { to: ["ann@example.com"] } } };
+    await stage.chat({
+      messages: [
+        { role: "user", content: "Hi", name: "ann@example.com" },
+        { role: "assistant", content: [{ type: "refusal", refusal: "Not to ann@example.com." }] },
+        { role: "assistant", content: null, tool_calls: [call], reasoning_content: "So ann@example.com it is." },
+        { role: "tool", tool_call_id: "c1", content: "done", extra: { from: "ann@example.com" } },
+      ],
+    });
+    const sent = JSON.stringify(stage.ai.lastRun.inputs.messages);
+    expect(sent).not.toContain("ann@");
+    expect(sent.match(/\[email\]/g)).toHaveLength(5);
+    expect(sent).toContain('"tool_call_id":"c1"');
+    expect(stage.requestLogs[0]).toMatchObject({ guard: ["prompt:email"] });
   });
 
   it("sends prompts as they are where nobody asked for masks", async () => {

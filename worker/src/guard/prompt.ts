@@ -2,10 +2,11 @@ import type { Message } from "../backends/backend.ts";
 import type { ChatRequest } from "../chat/request.ts";
 import { ApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
-import { textOf } from "../tokens/estimate.ts";
+import { otherText, textOf } from "../tokens/estimate.ts";
 import { findInjection } from "./injection.ts";
 import { mask, maskJson } from "./mask.ts";
 import { note } from "./note.ts";
+import { guardValue } from "./values.ts";
 
 /** Who may bring in words of strangers: the system's are the application's own, the assistant's were looked over. */
 const LOOKED_AT: ReadonlySet<string> = new Set(["user", "tool"]);
@@ -19,9 +20,10 @@ export function guardPrompt(c: GatewayContext, request: ChatRequest): ChatReques
 }
 
 function checkLength(messages: readonly Message[], most: number): void {
-  const length = messages.reduce((sum, { content, tool_calls }) => {
+  const length = messages.reduce((sum, message) => {
+    const { content, tool_calls } = message;
     const called = Array.isArray(tool_calls) ? JSON.stringify(tool_calls).length : 0;
-    return sum + lengthOf(content) + called;
+    return sum + lengthOf(content) + called + otherText(message).length;
   }, 0);
   if (length <= most) return;
   const message = `The messages have ${length} characters; this stage takes ${most} at most.`;
@@ -36,9 +38,11 @@ function lengthOf(content: Message["content"]): number {
 
 function lookForInjection(c: GatewayContext, messages: readonly Message[]): void {
   const { mode, threshold } = c.get("gateway").config.guard;
-  for (const [index, { role, content }] of messages.entries()) {
-    if (!LOOKED_AT.has(role)) continue;
-    const { score, rules } = findInjection(textOf(content));
+  for (const [index, message] of messages.entries()) {
+    if (!LOOKED_AT.has(message.role)) continue;
+    const beside = otherText(message);
+    const text = textOf(message.content);
+    const { score, rules } = findInjection(beside === "" ? text : `${text}\n${beside}`);
     if (score === 0) continue;
     for (const rule of rules) note(c, `injection:${rule}`, score);
     if (mode === "block" && score >= threshold) throw refused(index);
@@ -58,12 +62,20 @@ function masked(c: GatewayContext, request: ChatRequest): ChatRequest {
   return { ...request, messages, identity: { ...request.identity, messages } };
 }
 
-function maskMessage(c: GatewayContext, message: Message): Message {
+function maskMessage(c: GatewayContext, given: Message): Message {
+  const message = otherText(given) === "" ? given : maskFields(c, given);
   const content = maskContent(c, message.content);
   const calls = Array.isArray(message.tool_calls) ? (message.tool_calls as unknown[]) : [];
   const maskedCalls = calls.map((call) => maskCall(c, call));
   if (content === message.content && maskedCalls.every((call, index) => call === calls[index])) return message;
   return { ...message, content, ...(calls.length > 0 && { tool_calls: maskedCalls }) };
+}
+
+/** All but content, calls and what names them: the reasoning of an earlier turn, or a field of the client's own. */
+function maskFields(c: GatewayContext, message: Message): Message {
+  const { role, content, tool_calls, tool_call_id, ...others } = message;
+  const value = maskValue(c, others);
+  return value === others ? message : { ...message, ...(value as object) };
 }
 
 function maskContent(c: GatewayContext, content: Message["content"]): Message["content"] {
@@ -79,9 +91,19 @@ function maskContent(c: GatewayContext, content: Message["content"]): Message["c
 
 function maskCall(c: GatewayContext, call: unknown): unknown {
   const wanted = (call as { function?: { arguments?: unknown } | null } | null)?.function;
-  if (typeof wanted?.arguments !== "string") return call;
+  if (typeof wanted !== "object" || wanted === null) return call;
+  // As an object it is no JSON text yet, and becomes one on its way.
+  if (typeof wanted.arguments !== "string") {
+    const value = maskValue(c, wanted.arguments);
+    return value === wanted.arguments ? call : { ...(call as object), function: { ...wanted, arguments: value } };
+  }
   const text = maskText(c, wanted.arguments, true);
   return text === wanted.arguments ? call : { ...(call as object), function: { ...wanted, arguments: text } };
+}
+
+function maskValue(c: GatewayContext, value: unknown): unknown {
+  const told = (hit: string) => note(c, hit.replace("answer:", "prompt:"));
+  return guardValue(value, { masks: true, blocklist: null }, told).value;
 }
 
 function maskText(c: GatewayContext, text: string, json: boolean): string {
