@@ -20,6 +20,7 @@ from sluiceway.planning.policy_parts import (
     Resilience,
     Semantic,
     Telemetry,
+    Timeouts,
 )
 from sluiceway.settings.model import AuthSettings, Settings
 from sluiceway.settings.policies import (
@@ -30,6 +31,7 @@ from sluiceway.settings.policies import (
     ResilienceSettings,
     SemanticSettings,
     TelemetrySettings,
+    TimeoutsSettings,
 )
 
 
@@ -37,6 +39,7 @@ def policies(settings: Settings, catalog: Catalog, secrets: tuple[str, ...]) -> 
     """UserError when a block names a model that isn't served, or a secret that isn't bound."""
     _check(settings, catalog, secrets)
     return Policies(
+        timeouts=_timeouts(settings.timeouts),
         resilience=_resilience(settings.resilience),
         budgets=_budgets(settings.budgets),
         guard=_guard(settings.guard),
@@ -60,6 +63,15 @@ def semantic(stated: SemanticSettings | None) -> Semantic | None:
     if stated is None:
         return None
     return Semantic(stated.model, pick(stated.threshold, 0.95), pick(stated.entries, 200))
+
+
+def _timeouts(stated: TimeoutsSettings) -> Timeouts:
+    return Timeouts(
+        first_token_ms=pick(stated.first_token_ms, 60_000),
+        idle_ms=pick(stated.idle_ms, 30_000),
+        stream_ms=pick(stated.stream_ms, 600_000),
+        answer_ms=pick(stated.answer_ms, 180_000),
+    )
 
 
 def _resilience(stated: ResilienceSettings) -> Resilience:

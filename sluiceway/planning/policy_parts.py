@@ -9,6 +9,16 @@ from sluiceway.domain.release import Json
 
 
 @dataclass(frozen=True)
+class Timeouts:
+    """``stream_ms``: a streamed answer as a whole; ``answer_ms``: one that isn't streamed."""
+
+    first_token_ms: int
+    idle_ms: int
+    stream_ms: int
+    answer_ms: int
+
+
+@dataclass(frozen=True)
 class Breaker:
     failures: int
     window_ms: int
@@ -121,6 +131,7 @@ class Semantic:
 class Policies:
     """The blocks of config.json that say what the gateway does around a model."""
 
+    timeouts: Timeouts
     resilience: Resilience
     budgets: Budgets
     guard: Guard

@@ -72,7 +72,7 @@ class StagePlan:
             "gateway": self.gateway.id if self.gateway else None,
             "limits": self._limits(),
             "cache": self._cache(),
-            **self.policies.document("resilience", "guard", "conversations"),
+            **self.policies.document("timeouts", "resilience", "guard", "conversations"),
         }
 
     def config_document(self, release: str) -> dict[str, Json]:

@@ -45,6 +45,7 @@ from sluiceway.settings.policies import (
     ResilienceSettings,
     SemanticSettings,
     TelemetrySettings,
+    TimeoutsSettings,
 )
 
 DAY = 86_400
@@ -197,6 +198,7 @@ class Settings(Block):
     cache: CacheSettings = CacheSettings()
     auth: AuthSettings = AuthSettings()
     log: LogSettings = LogSettings()
+    timeouts: TimeoutsSettings = TimeoutsSettings()
     resilience: ResilienceSettings = ResilienceSettings()
     budgets: BudgetsSettings = BudgetsSettings()
     guard: GuardSettings = GuardSettings()

@@ -38,6 +38,15 @@ Claim = Annotated[
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 
 
+class TimeoutsSettings(Block):
+    """``stream_ms``: a streamed answer as a whole; ``answer_ms``: one that isn't streamed."""
+
+    first_token_ms: Milliseconds | None = None
+    idle_ms: Milliseconds | None = None
+    stream_ms: Annotated[int, Field(ge=1, le=3_600_000)] | None = None
+    answer_ms: Milliseconds | None = None
+
+
 class BreakerSettings(Block):
     """After ``failures`` within ``window_ms`` a backend is left alone for ``open_ms``."""
 

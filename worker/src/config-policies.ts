@@ -23,6 +23,17 @@ export const Budgets = v.object({
   webhook: v.optional(v.nullable(text), null),
 });
 
+export const Timeouts = v.object({
+  /** Longest wait for the first content of a streamed answer. */
+  first_token_ms: v.optional(positive, 60_000),
+  /** Longest silence between two pieces of it. */
+  idle_ms: v.optional(positive, 30_000),
+  /** Longest that it may take as a whole, however busily it comes. */
+  stream_ms: v.optional(positive, 600_000),
+  /** Longest wait for an answer that is not streamed. */
+  answer_ms: v.optional(positive, 180_000),
+});
+
 export const Resilience = v.object({
   /** Most calls to one backend for one request, the first included. */
   attempts: v.optional(v.pipe(positive, v.maxValue(10)), 3),

@@ -10,7 +10,12 @@ describe("parseConfig", () => {
   it("accepts a stage and fills in what it leaves open", () => {
     const config = parseConfig(JSON.stringify(stageConfig()));
     expect(config.cache).toEqual({ enabled: true, ttl: 300, sampled: false, semantic: null, coalesce_ms: 30_000 });
-    expect(config.timeouts).toEqual({ first_token_ms: 60_000, idle_ms: 30_000, answer_ms: 180_000 });
+    expect(config.timeouts).toEqual({
+      first_token_ms: 60_000,
+      idle_ms: 30_000,
+      stream_ms: 600_000,
+      answer_ms: 180_000,
+    });
     expect(config.models.chat?.split).toEqual([
       [1, 90],
       [2, 10],

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { Auth, Budgets, Conversations, Guard, Resilience, Semantic, Telemetry } from "./config-policies.ts";
+import { Auth, Budgets, Conversations, Guard, Resilience, Semantic, Telemetry, Timeouts } from "./config-policies.ts";
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const positive = v.pipe(v.number(), v.integer(), v.minValue(1));
@@ -56,15 +56,6 @@ const ModelName = v.pipe(
   v.string(),
   v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, "a model's name is letters, digits, . _ -"),
 );
-
-const Timeouts = v.object({
-  /** Longest silence before the first event of a streamed answer. */
-  first_token_ms: v.optional(positive, 60_000),
-  /** Longest silence between two events. */
-  idle_ms: v.optional(positive, 30_000),
-  /** Longest wait for an answer that is not streamed. */
-  answer_ms: v.optional(positive, 180_000),
-});
 
 const Config = v.object({
   stage: text,

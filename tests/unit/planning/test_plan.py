@@ -208,7 +208,7 @@ def test_the_workers_document_is_what_the_worker_reads() -> None:
     document = found.config_document("r-0123456789ab")
     assert sorted(document) == [
         "auth", "budgets", "cache", "conversations", "cors", "gateway", "guard", "limits", "log", "models", "release",
-        "resilience", "stage", "telemetry", "worker",
+        "resilience", "stage", "telemetry", "timeouts", "worker",
     ]  # fmt: skip
     models = document["models"]
     assert isinstance(models, dict)

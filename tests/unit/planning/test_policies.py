@@ -22,6 +22,11 @@ def test_what_a_stage_leaves_unsaid_is_what_the_worker_assumes() -> None:
     assert {block: document[block] for block in DEFAULTS} == DEFAULTS
 
 
+def test_how_long_a_model_may_take_reaches_the_worker() -> None:
+    found = planned(timeouts={"first_token_ms": 20_000, "stream_ms": 1_200_000}).config_document("r-0")
+    assert found["timeouts"] == {**DEFAULTS["timeouts"], "first_token_ms": 20_000, "stream_ms": 1_200_000}
+
+
 def test_what_is_stated_reaches_the_worker() -> None:
     issuer = {
         "issuer": "https://id.example.com",

@@ -111,7 +111,8 @@ class Asked {
     const id = gateway.accounts.newId();
     const { promptTokens, maxTokens } = this.#worst;
     const tokens = tokensPerMinute === null ? 0 : Math.min(promptTokens + maxTokens, tokensPerMinute);
-    const until = this.#now + gateway.config.timeouts.answer_ms + HOLD_MS;
+    const { answer_ms, stream_ms } = gateway.config.timeouts;
+    const until = this.#now + Math.max(answer_ms, stream_ms) + HOLD_MS;
     const ask = { id, now: this.#now, nanos: this.#nanos, until, tokens, tokensPerMinute, terms };
     const hold = (second: number): Hold => ({ nanos: this.#nanos, id, tokens, second });
     try {

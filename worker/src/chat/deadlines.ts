@@ -44,6 +44,11 @@ export class Deadline {
     });
   }
 
+  /** The time is over, though nothing is waited for: the next wait ends at once. */
+  end(): void {
+    this.#abort.abort(new ApiError(504, "upstream_timeout", "The model did not answer in time."));
+  }
+
   /** Nothing is waited for any more. */
   stop(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -62,7 +67,7 @@ export class Deadline {
     if (this.#fail === null) return;
     // A millisecond's grace, for timers that round down.
     if (this.#due - performance.now() > 1) this.#arm();
-    else this.#abort.abort(new ApiError(504, "upstream_timeout", "The model did not answer in time."));
+    else this.end();
   }
 
   #end(reason: unknown): void {

@@ -7,7 +7,7 @@ const says = (delta: Record<string, unknown>, finish_reason: string | null = nul
   usage: null,
 });
 const usage = { prompt_tokens: 5, completion_tokens: 0, total_tokens: 5 };
-const SILENCE = { firstMs: 100, idleMs: 50 };
+const SILENCE = { firstMs: 100, idleMs: 50, wholeMs: 10_000 };
 
 /** These pieces, each after so many milliseconds; an error is thrown in its turn. */
 async function* stream(steps: [number, Piece | Error][], ended: { by?: string } = {}) {
@@ -29,11 +29,11 @@ async function all(pieces: AsyncGenerator<Piece, void, undefined>): Promise<Piec
 }
 
 const ends: unknown[] = [];
-const begin = (steps: [number, Piece | Error][], abort = new AbortController(), ended = {}) => {
+const begin = (steps: [number, Piece | Error][], abort = new AbortController(), ended = {}, silence = SILENCE) => {
   ends.length = 0;
   return beginStream(
     async () => stream(steps, ended),
-    SILENCE,
+    silence,
     abort,
     (error) => ends.push(error),
   );
@@ -101,6 +101,20 @@ describe("beginStream", () => {
     };
     await expect(read()).rejects.toMatchObject({ code: "upstream_timeout" });
     expect(seen).toHaveLength(2);
+  });
+
+  it("gw_03 ends one that goes on and on, though it is never silent", async () => {
+    const abort = new AbortController();
+    const ended: { by?: string } = {};
+    const start = performance.now();
+    const words = Array.from({ length: 200 }, (_, word): [number, Piece] => [10, says({ content: `${word} ` })]);
+    const pieces = await begin(words, abort, ended, { firstMs: 5_000, idleMs: 5_000, wholeMs: 300 });
+    await expect(all(pieces)).rejects.toMatchObject({ status: 504, code: "upstream_timeout" });
+    expect(performance.now() - start).toBeGreaterThanOrEqual(290);
+    expect(performance.now() - start).toBeLessThan(1_200);
+    expect(abort.signal.aborted).toBe(true);
+    expect(ends).toMatchObject([{ code: "upstream_timeout" }]);
+    await expect.poll(() => ended.by).toBe("end");
   });
 
   it("tells how a stream ended that had begun, and nothing of one whose reader left", async () => {

@@ -8,12 +8,14 @@ export interface Silence {
   firstMs: number;
   /** Longest wait between two later ones. */
   idleMs: number;
+  /** Longest that all of it may take, from the call on: a model that goes round in circles is never silent. */
+  wholeMs: number;
 }
 
 /**
  * Opens a stream and waits for the first piece that says something, so that a failure before it can still be mended;
- * then gives the pieces without the empty start frames that were held back. A backend that is silent for too long is
- * aborted, which throws a 504. `ended` is told how the stream ended that had begun: null when it came to its end.
+ * then gives the pieces without the empty start frames that were held back. A backend that is silent or goes on for too
+ * long is aborted, which throws a 504. `ended` is told how the stream ended that had begun: null when it came to its end.
  */
 export async function beginStream(
   open: () => Promise<Pieces>,
@@ -22,7 +24,8 @@ export async function beginStream(
   ended: (error: unknown) => void,
 ): Promise<Pieces> {
   const deadline = new Deadline(abort);
-  deadline.allow(silence.firstMs);
+  const endsAt = performance.now() + silence.wholeMs;
+  deadline.allow(Math.min(silence.firstMs, silence.wholeMs));
   let pieces: Pieces | null = null;
   try {
     pieces = await deadline.wait(open());
@@ -32,7 +35,7 @@ export async function beginStream(
       usage = first.value.usage ?? usage;
       first = await deadline.wait(pieces.next());
     }
-    const rest = { pieces, deadline, idleMs: silence.idleMs, ended };
+    const rest = { pieces, deadline, idleMs: silence.idleMs, endsAt, ended };
     return resume(usage, first, rest);
   } catch (error) {
     deadline.stop();
@@ -45,17 +48,21 @@ interface Rest {
   readonly pieces: Pieces;
   readonly deadline: Deadline;
   readonly idleMs: number;
+  /** On the clock of `performance.now()`. */
+  readonly endsAt: number;
   readonly ended: (error: unknown) => void;
 }
 
 async function* resume(usage: Usage | null, first: IteratorResult<Piece, void>, rest: Rest): Pieces {
-  const { pieces, deadline, idleMs, ended } = rest;
+  const { pieces, deadline, idleMs, endsAt, ended } = rest;
   try {
     // What was held back said nothing to the client, but may have told what the prompt came to.
     if (usage !== null) yield { choices: [], usage };
     for (let next = first; !next.done; ) {
       yield next.value;
-      deadline.allow(idleMs);
+      const left = endsAt - performance.now();
+      if (left <= 0) deadline.end();
+      deadline.allow(Math.min(idleMs, left));
       next = await deadline.wait(pieces.next());
     }
     ended(null);

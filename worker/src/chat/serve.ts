@@ -194,11 +194,11 @@ function complete(trip: Trip, call: Try): Promise<Answer> {
 
 function stream(trip: Trip, call: Try): Promise<Pieces> {
   const { c } = trip;
-  const { first_token_ms: firstMs, idle_ms: idleMs } = c.get("gateway").config.timeouts;
+  const { first_token_ms: firstMs, idle_ms: idleMs, stream_ms: wholeMs } = c.get("gateway").config.timeouts;
   const backend = backendOf(call.route.spec, c.env);
   const health = c.get("gateway").health.of(call.route.spec);
   const ended = (error: unknown) => noteEnd(health, error);
-  return beginStream(() => backend.stream(callOf(trip, call)), { firstMs, idleMs }, call.abort, ended);
+  return beginStream(() => backend.stream(callOf(trip, call)), { firstMs, idleMs, wholeMs }, call.abort, ended);
 }
 
 /** What the stage gives in place of an answer that no backend had. Throws the failure when that is nothing. */
