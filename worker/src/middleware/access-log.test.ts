@@ -95,13 +95,15 @@ describe("access log", () => {
     expect(stage.logs[0]?.prompt).toBe(SECRET_PROMPT);
   });
 
-  it("masks keys in a prompt and in a path that nobody serves", async () => {
+  it("masks keys in a prompt and in a path, answered or not", async () => {
     const secret = "sk-slw-0123456789-abcdefghijklmnop";
-    const stage = new Stage({ log: { prompts: true } });
+    const stage = new Stage({ log: { prompts: true }, conversations: { enabled: true } });
     await stage.chat({ messages: [{ role: "user", content: `My key is ${secret}` }] });
     await stage.ask({ path: `/v1/${secret}` });
     await stage.ask({ path: `/v1/models/${secret}`, headers: { authorization: "" } });
-    expect(stage.requestLogs.map(({ status }) => status)).toEqual([200, 404, 401]);
+    await stage.ask({ path: `/v1/conversations/${secret}`, method: "DELETE" });
+    await stage.ask({ path: `/v1/responses/${secret}`, method: "DELETE" });
+    expect(stage.requestLogs.map(({ status }) => status)).toEqual([200, 404, 401, 200, 200]);
     expect(stage.logs[0]?.prompt).toMatch(/^My key is /);
     expect(JSON.stringify([stage.logs, stage.points])).not.toContain("abcdefghijklmnop");
   });

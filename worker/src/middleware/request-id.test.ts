@@ -23,4 +23,15 @@ describe("request id", () => {
       expect(response.headers.get("x-request-id")).toBe("req-test-1");
     },
   );
+
+  it("goes with word to browsers that no answer is a page, whoever gives it", async () => {
+    const stage = new Stage({}, { ADMIN_KEY: "an-admin-key-of-24-letters" });
+    for (const path of ["/healthz", "/v1/models", "/<script>", "/_sluiceway/keys"]) {
+      const { headers } = await stage.ask({ path });
+      expect(headers.get("x-content-type-options"), path).toBe("nosniff");
+    }
+    const streamed = await stage.chat({ stream: true });
+    expect(streamed.headers.get("content-type")).toContain("text/event-stream");
+    expect(streamed.headers.get("x-content-type-options")).toBe("nosniff");
+  });
 });

@@ -22,5 +22,7 @@ export function requestId(gateway: Gateway): GatewayMiddleware {
     c.set("record", record);
     await next();
     c.res.headers.set("x-request-id", id);
+    // Answers hold what clients and models wrote: no browser is to take them for a page.
+    c.res.headers.set("x-content-type-options", "nosniff");
   };
 }

@@ -1,4 +1,5 @@
 import type { GatewayContext } from "../gateway.ts";
+import { maskedPath } from "./line.ts";
 import { framesOf } from "./sentry.ts";
 
 /**
@@ -29,7 +30,7 @@ export function reportException(c: GatewayContext, error: unknown): void {
     workerVersion: c.env.VERSION?.id ?? "",
     requestId: record.id,
     method: c.req.method,
-    path: c.req.path.slice(0, 200),
+    path: maskedPath(c.req.path),
     model: record.model && `${record.model}@${record.version}`,
     variant: record.variant,
     trace: record.trace,

@@ -45,6 +45,8 @@ export interface LogLine {
 }
 
 const LONGEST_PATH = 200;
+/** No shorter path has room for a key behind what we wrote of it. */
+const LONGEST_OWN_PATH = 24;
 const LONGEST_PROMPT = 32_000;
 
 /** `endedAt`: when the answer was complete, in milliseconds since the epoch. */
@@ -104,10 +106,16 @@ function isFailure(status: number, code: string | null, streamed: boolean): bool
   return status >= 500 || (streamed && code !== null && code !== "client_disconnected");
 }
 
-/** A path that was answered is as we wrote it; any other is the caller's text, and may hold a key. */
+/**
+ * A short path that was answered is as we wrote it; any other is the caller's text, and may hold a key: an id that is
+ * deleted is answered whatever it is.
+ */
 function pathOf(path: string, status: number): string {
-  const short = path.slice(0, LONGEST_PATH);
-  return status >= 400 ? maskForLog(short) : short;
+  return status >= 400 || path.length > LONGEST_OWN_PATH ? maskedPath(path) : path;
+}
+
+export function maskedPath(path: string): string {
+  return maskForLog(path.slice(0, LONGEST_PATH));
 }
 
 function cachedTokens(usage: { [detail: string]: unknown } | null): number | null {
