@@ -90,7 +90,16 @@ def _rule(kind: str, context: dict[str, Any]) -> str:
         return f"must be at most {context['le']:.12g}"
     if kind == "literal_error":
         return f"must be one of {context['expected'].replace(chr(39), '').replace(' or ', ', ')}"
+    if kind in ("string_too_short", "too_short"):
+        least = context["min_length"]
+        return "must not be empty" if least == 1 else f"must have at least {least} {_parts(kind)}"
+    if kind in ("string_too_long", "too_long"):
+        return f"must have at most {context['max_length']} {_parts(kind)}"
     return str(context.get("error", kind))
+
+
+def _parts(kind: str) -> str:
+    return "characters" if kind.startswith("string") else "entries"
 
 
 def _hint(kind: str, value: object, wanted: str) -> str:
@@ -103,6 +112,8 @@ def _hint(kind: str, value: object, wanted: str) -> str:
         return "write the number without quotes"
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         return f"it is no valid JSON, so it was read as text: write {wanted}"
+    if kind.endswith("too_long"):
+        return "shorten it"
     if kind == "literal_error" and (near := nearest(str(value), wanted.removeprefix("one of ").split(", "))):
         return f"did you mean {near}?"
     if kind == "tuple_type" and isinstance(value, str):

@@ -129,6 +129,21 @@ WRONG_VALUES: list[tuple[list[str], str, str]] = [
         "write a whole number from 60 to 2592000",
     ),
     (
+        ['sluiceway:resilience: {default_answer: ""}'],
+        f"{AT}resilience.default_answer: must not be empty, got ''",
+        "write text",
+    ),
+    (
+        ["sluiceway:auth: {access: {team_domain: https://a.cloudflareaccess.com, audience: []}}"],
+        f"{AT}auth.access.audience: must not be empty, got []",
+        "write a list; each entry is text",
+    ),
+    (
+        [f"sluiceway:guard: {{blocklist: [{'long' * 60}]}}"],
+        f"{AT}guard.blocklist[0]: must have at most 200 characters, got '{'long' * 29}l...'",
+        "shorten it",
+    ),
+    (
         ["sluiceway:gateway: {cache_ttl: 59}"],
         f"{AT}gateway.cache_ttl: must be 0 (no cache) or 60 to 2592000 seconds, got 59",
         "the nearest is 60",
