@@ -7,6 +7,7 @@ import { keyIdOf } from "./key-text.ts";
 import { keyFault } from "./keys.ts";
 import { type KeySource, KnownKeys } from "./known-keys.ts";
 import { NOBODY, type Principal } from "./principal.ts";
+import { Strangers } from "./strangers.ts";
 import { looksLikeToken, Tokens } from "./tokens.ts";
 
 const ASSERTION = "cf-access-jwt-assertion";
@@ -26,11 +27,13 @@ export class Access {
   readonly #tokens: Tokens;
   readonly #assertions: Tokens;
   readonly #now: () => number;
+  readonly #strangers: Strangers;
   #stageKey: StageKey | null = null;
 
   constructor({ stage, auth }: Pick<GatewayConfig, "stage" | "auth">, now: () => number) {
     this.#stage = stage;
     this.#now = now;
+    this.#strangers = new Strangers(now);
     this.#keys = auth.keys ? new KnownKeys(now) : null;
     this.#tokens = Tokens.ofIssuers(auth.issuers, now);
     this.#assertions = Tokens.ofAccess(auth.access, now);
@@ -38,9 +41,9 @@ export class Access {
 
   /**
    * The caller of a request with these headers. A key or token that was sent decides alone; only without one does an
-   * assertion of Cloudflare Access. Throws `Refused`, or a 5xx when the gateway can't tell.
+   * assertion of Cloudflare Access. `address`: where it comes from. Throws `Refused`, or a 5xx when the gateway can't tell.
    */
-  async identify(headers: Headers, env: GatewayEnv, later: Later): Promise<Principal> {
+  async identify(headers: Headers, env: GatewayEnv, later: Later, address: () => string): Promise<Principal> {
     // Failing closed: a stage that lost its secret serves no one.
     const stageKey = await this.#ownKey(env);
     const text = presented(headers);
@@ -48,7 +51,7 @@ export class Access {
     const digest = await sha256(text);
     if (same(digest, stageKey.digest)) return stageKey.principal;
     const id = this.#keys === null ? null : keyIdOf(text);
-    if (id !== null) return this.#byKey(id, digest, env, later);
+    if (id !== null) return this.#byKey(id, digest, env, later, address);
     if (this.#tokens.any && looksLikeToken(text)) return this.#tokens.verify(text, digest, later);
     throw new Refused("wrong_key");
   }
@@ -65,12 +68,31 @@ export class Access {
     return this.#stageKey;
   }
 
-  async #byKey(id: string, digest: Uint8Array, env: GatewayEnv, later: Later): Promise<Principal> {
-    const key = await (this.#keys as KnownKeys).find(id, () => keyRingOf(env, this.#stage), later);
-    if (key === null) throw new Refused("key_unknown");
+  async #byKey(
+    id: string,
+    digest: Uint8Array,
+    env: GatewayEnv,
+    later: Later,
+    address: () => string,
+  ): Promise<Principal> {
+    const keys = this.#keys as KnownKeys;
+    const heardOf = keys.hasHeardOf(id);
+    if (!heardOf) this.#refuseStranger(address());
+    const key = await keys.find(id, () => keyRingOf(env, this.#stage), later);
+    if (key === null) {
+      if (!heardOf) this.#strangers.note(address());
+      throw new Refused("key_unknown");
+    }
     const fault = keyFault(key, digest, this.#now(), same);
     if (fault !== null) throw new Refused(fault);
     return key.principal;
+  }
+
+  #refuseStranger(address: string): void {
+    const wait = this.#strangers.waitFor(address);
+    if (wait === 0) return;
+    const message = "Too many keys that don't exist came from this address.";
+    throw new ApiError(429, "rate_limit_exceeded", message, { headers: { "retry-after": String(wait) } });
   }
 
   async #byAssertion(assertion: string | null, later: Later): Promise<Principal> {

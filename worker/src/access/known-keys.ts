@@ -46,6 +46,11 @@ export class KnownKeys {
     this.#now = now;
   }
 
+  /** Whether `find` needs no answer of the ring to know something of this id. */
+  hasHeardOf(id: string): boolean {
+    return this.#known.has(id) || this.#now() - (this.#unknown.get(id) ?? Number.NEGATIVE_INFINITY) < FRESH_MS;
+  }
+
   /** The key, or null when there is none. Throws the 503 when the ring doesn't answer and nothing is known. */
   async find(id: string, source: () => KeySource, later: (work: Promise<unknown>) => void): Promise<KnownKey | null> {
     const now = this.#now();

@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { chatBody, errorOf, KEY, Stage } from "../../test/support/stage.ts";
+import { newKey } from "../access/key-text.ts";
+import { makeKey } from "../access/keys.ts";
+import { sha256Hex } from "../digest.ts";
+import type { GatewayEnv } from "../env.ts";
 
 const PATH = "/v1/chat/completions";
 
@@ -62,5 +66,29 @@ describe("API key", () => {
   it("is not asked for on a stage that is open", async () => {
     const stage = new Stage({ auth: { required: false } });
     expect((await stage.ask({ path: PATH, body: chatBody(), headers: { authorization: "" } })).status).toBe(200);
+  });
+
+  it("costs whoever makes keys up, and not those whose keys the isolate knows", async () => {
+    let asked = 0;
+    const real = newKey();
+    const sha256 = await sha256Hex(real.text);
+    const spec = { name: "app", owner: null, team: null, models: null, requestsPerMinute: null };
+    const known = makeKey(real.id, { ...spec, tokensPerMinute: null, budgets: [], expiresAt: null }, sha256, 0);
+    const ring = { lookup: async (id: string) => (++asked && id === real.id ? known : null) };
+    const stage = new Stage({}, { KEYS: { getByName: () => ring } as unknown as GatewayEnv["KEYS"] });
+    const from = async (address: string, text: string) => {
+      const headers = { authorization: `Bearer ${text}`, "cf-connecting-ip": address };
+      return stage.ask({ path: "/v1/models", headers });
+    };
+    expect((await from("192.0.2.1", real.text)).status).toBe(200);
+    for (let made = 0; made < 100; made++) expect((await from("192.0.2.1", newKey().text)).status).toBe(401);
+    const refused = await from("192.0.2.1", newKey().text);
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "60"]);
+    expect(asked).toBe(101);
+    expect((await from("192.0.2.1", real.text)).status).toBe(200);
+    expect((await from("192.0.2.1", KEY)).status).toBe(200);
+    expect((await from("192.0.2.2", newKey().text)).status).toBe(401);
+    stage.ahead = 61_000;
+    expect((await from("192.0.2.1", newKey().text)).status).toBe(401);
   });
 });

@@ -1,6 +1,7 @@
 import { Refused } from "../access/credential.ts";
 import { NOBODY, type Principal } from "../access/principal.ts";
 import type { Gateway, GatewayContext, GatewayMiddleware } from "../gateway.ts";
+import { clientAddress } from "../routing/client.ts";
 
 /** Lets callers in who prove who they are: by the stage's key, a key of their own, a token, or Cloudflare Access. */
 export function access(gateway: Gateway): GatewayMiddleware {
@@ -15,7 +16,9 @@ export function access(gateway: Gateway): GatewayMiddleware {
 
 async function identify(gateway: Gateway, c: GatewayContext): Promise<Principal> {
   try {
-    return await gateway.access.identify(c.req.raw.headers, c.env, (work) => c.executionCtx.waitUntil(work));
+    const { raw } = c.req;
+    const later = (work: Promise<unknown>) => c.executionCtx.waitUntil(work);
+    return await gateway.access.identify(raw.headers, c.env, later, () => clientAddress(raw));
   } catch (error) {
     if (error instanceof Refused) c.get("record").refusal = error.reason;
     throw error;
