@@ -124,6 +124,22 @@ describe("a rate limit", () => {
     expect(calls()).toBe(2);
   });
 
+  it("keeps nobody from asking a version whose only stand-in is itself", async () => {
+    const { stage, calls } = stageOf([limited("30"), good], {}, ["chat@1"]);
+    expect((await stage.chat({ model: "chat" })).status).toBe(429);
+    expect(stage.ai.lastRun.options).not.toHaveProperty("rejectIfBusy", true);
+    expect((await stage.chat({ model: "chat" })).status).toBe(200);
+    expect(calls()).toBe(2);
+  });
+
+  it("of a quota is told with the time after which it is asked again", async () => {
+    const { stage } = stageOf([good]);
+    stage.ai.replyWith(refuse(429, 3036, "used up"));
+    const told = [];
+    for (let i = 0; i < 2; i++) told.push((await stage.chat({ model: "chat" })).headers.get("retry-after"));
+    expect(told).toEqual(["60", "60"]);
+  });
+
   it("without a named time is tried again like any failure, and told with one", async () => {
     const { stage, calls } = stageOf([limited()], {}, []);
     const refused = await stage.chat({ model: "chat" });

@@ -211,10 +211,11 @@ class Attempts<T> {
   #noAnswer(): NoAnswer {
     const [first, ...rest] = this.#refusals;
     const { status, code, message, param, headers } = first?.error ?? asApiError(null);
+    const again = first?.reason === "quota_exceeded" ? String(QUOTA_MS / 1_000) : DEFAULT_RETRY_AFTER;
     const others = rest.map(({ route, error }) => `${refOf(route)} (${error.code})`).join(", ");
     return new NoAnswer(status, code, others === "" ? message : `${message} Nor did others answer: ${others}.`, {
       ...(param !== null && { param }),
-      headers: status === 429 ? { "retry-after": DEFAULT_RETRY_AFTER, ...headers } : headers,
+      headers: status === 429 ? { "retry-after": again, ...headers } : headers,
       cause: first?.error,
     });
   }

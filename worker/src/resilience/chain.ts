@@ -19,7 +19,8 @@ export interface Chain {
 export function chainOf(c: GatewayContext, first: Route, user: string, check: (route: Route) => void): Chain {
   const declared = c.get("gateway").config.models[first.model]?.fallback ?? [];
   const unwanted = declared.length > 0 && c.req.header("x-sluiceway-fallback")?.trim().toLowerCase() === "none";
-  const wanted = unwanted ? [] : declared;
+  // A model's own stable version may be named: it stands in for the others, not for itself.
+  const wanted = unwanted ? [] : declared.filter((ref) => ref !== refOf(first));
   return { first, hasOthers: wanted.length > 0, others: () => standIns(c, first, wanted, user, check) };
 }
 
