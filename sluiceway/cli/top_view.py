@@ -65,6 +65,10 @@ def _faults(snapshot: Snapshot) -> list[RenderableType]:
     if snapshot.errors:
         told = ", ".join(f"{code} {count}" for code, count in snapshot.errors)
         lines += [Text(), Text(f"errors: {told}", style="yellow")]
+    if degraded := snapshot.total.degraded:
+        lines.append(
+            Text(f"degraded: {degraded} had an old answer or the stage's own, as no model had one", style="yellow")
+        )
     if snapshot.failures:
         last = snapshot.failures[-1]
         lines.append(Text(f"failures: {len(snapshot.failures)}, last: {last.what}", style="red"))

@@ -43,13 +43,14 @@ class Request:
 
     @property
     def failed(self) -> bool:
-        """The gateway or the model failed: a 5xx, or a stream that broke off."""
-        return not self.left and (self.status >= 500 or (self.status < 400 and self.error is not None))
+        """The gateway or the model failed: a 5xx, the model's own limit, or a stream that broke off."""
+        upstream = self.error is not None and (self.status < 400 or self.error.startswith("upstream_"))
+        return not self.left and (self.status >= 500 or upstream)
 
     @property
     def refused(self) -> bool:
         """The caller was told no: a 4xx."""
-        return not self.left and 400 <= self.status < 500
+        return not self.left and 400 <= self.status < 500 and not self.failed
 
     @property
     def measured(self) -> bool:

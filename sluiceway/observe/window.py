@@ -30,6 +30,7 @@ class Figures:
     cache_share: float | None
     fallbacks: int
     retries: int
+    degraded: int
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ def _figures(name: str, variant: str, group: Sequence[Request], seconds: float) 
         cache_share=sum(request.cache != "miss" for request in asked) / len(asked) if asked else None,
         fallbacks=sum(request.fallback is not None for request in group),
         retries=sum(request.retries for request in group),
+        degraded=sum(bool(request.line.get("degraded")) for request in group),
     )
 
 

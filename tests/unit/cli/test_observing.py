@@ -60,6 +60,13 @@ def test_errors_are_failures_and_refusals_but_no_client_that_left() -> None:
     assert not is_error(one(line(status=499, error="client_disconnected")))
 
 
+def test_the_screen_tells_of_answers_that_no_model_gave() -> None:
+    window = Window(60, lambda: AT)
+    for changes in ({}, {"degraded": "stale", "error": "upstream_error"}, {"degraded": "default", "error": "e"}):
+        window.add(one(line(**changes)))
+    assert "degraded: 2 had" in screen(window)
+
+
 def test_an_object_is_the_gateways_line_with_its_time() -> None:
     assert as_object(one(line())) == {"at": "2026-11-30T13:45:00.000+00:00", **line()}
 

@@ -37,6 +37,7 @@ def test_what_wrangler_prints_is_read_alike() -> None:
         ({"status": 502, "error": "upstream_error"}, True, False, False),
         ({"status": 200, "error": "upstream_broken"}, True, False, False),
         ({"status": 429, "error": "rate_limited"}, False, True, False),
+        ({"status": 429, "error": "upstream_quota_exceeded"}, True, False, False),
         ({"status": 499, "error": "client_disconnected"}, False, False, True),
         ({"status": 200, "error": "client_disconnected"}, False, False, True),
     ],
