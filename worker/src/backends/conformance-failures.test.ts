@@ -102,6 +102,20 @@ describe.each(KITS)("%s", (_, make) => {
     await expect(streamed(kit)).rejects.toMatchObject({ status: 502, code: "upstream_broken" });
   });
 
+  it("gw_03 takes a stream for whole whose connection is reset behind its last word", async () => {
+    const kit = make();
+    const end = JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
+    const bytes = new TextEncoder().encode(`data: ${delta("a")}\n\ndata: ${end}\n\n`);
+    kit.replyWith(() => streamOf([bytes], new Error("reset")));
+    const pieces = await streamed(kit);
+    expect(textOf(pieces)).toBe("a");
+    expect(pieces.at(-1)?.choices[0]?.finish_reason).toBe("stop");
+    // Of two that were asked for, the other one is missing.
+    kit.replyWith(() => streamOf([bytes], new Error("reset")));
+    const two = streamed(kit, { parameters: { max_tokens: 9, n: 2 } });
+    await expect(two).rejects.toMatchObject({ code: "upstream_broken" });
+  });
+
   it("takes `error: null` and an empty finish reason for what they mean", async () => {
     const kit = make();
     const event = (content: string, finish_reason: string) =>

@@ -19,6 +19,8 @@ export async function* pieces(
     }
   } catch (error) {
     call.signal.throwIfAborted();
+    // All was said: what the connection lost is the usage at most, and nobody may be told both an end and an error.
+    if (!(error instanceof ApiError) && progress.hasEnded(Number(call.parameters.n ?? 1))) return;
     throw error instanceof ApiError ? error : broken(error);
   }
   if (!progress.finished) throw broken(undefined);
@@ -82,6 +84,7 @@ function onlyText({ choices, usage }: Piece): { field: string; text: string } | 
 /** How far a stream has come, to tell an answer that ended from one that broke off. */
 class Progress {
   readonly #open = new Set<number>();
+  readonly #ended = new Set<number>();
   readonly #maxTokens: number;
   #anyFinished = false;
   #said = false;
@@ -96,12 +99,20 @@ class Progress {
     return this.#anyFinished && this.#open.size === 0;
   }
 
+  /** Whether each of so many choices has come to its end. */
+  hasEnded(choices: number): boolean {
+    return this.#open.size === 0 && this.#ended.size >= choices;
+  }
+
   note(piece: Piece): void {
     for (const choice of piece.choices) {
       this.#said = true;
       if (choice.delta.tool_calls !== undefined) this.#calledTools = true;
       if (choice.finish_reason === null) this.#open.add(choice.index);
-      else this.#open.delete(choice.index);
+      else {
+        this.#open.delete(choice.index);
+        this.#ended.add(choice.index);
+      }
       this.#anyFinished ||= choice.finish_reason !== null;
     }
     this.#completionTokens = piece.usage?.completion_tokens ?? this.#completionTokens;

@@ -144,6 +144,11 @@ describe("exact cache", () => {
     ["an empty answer", whole({ content: "" }, "stop"), false],
     ["a stream that stops half-way", () => sse([delta("half")]), true],
     [
+      "a stream that ends in an error behind its last word",
+      () => sse([delta("all of it"), '{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}', '{"error":"x"}']),
+      true,
+    ],
+    [
       "a stream that breaks",
       () => streamOf([new TextEncoder().encode(`data: ${delta("half")}\n\n`)], new Error("reset")),
       true,

@@ -88,6 +88,21 @@ describe("a stream that ends badly", () => {
   );
 });
 
+describe("a stream whose connection is reset behind its last word", () => {
+  it("gw_03 is whole: an end, no error, an estimate of the usage", async () => {
+    const stage = new Stage();
+    const end = '{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}';
+    const all = encoder.encode(`data: ${delta("all of it")}\n\ndata: ${end}\n\n`);
+    stage.ai.replyWith(() => streamOf([all], new Error("reset")));
+    const events = await eventsOf(await stage.chat({ ...STREAM, stream_options: { include_usage: true } }));
+    expect(textOfEvents(events)).toBe("all of it");
+    expect(events.some((event) => "error" in event)).toBe(false);
+    expect(events.at(-2)).toMatchObject({ choices: [], usage: { estimated: true } });
+    expect(events.at(-1)).toEqual({ done: true });
+    expect(stage.requestLogs).toMatchObject([{ level: "info", error: null, usage_estimated: true }]);
+  });
+});
+
 describe("the second turn of a conversation with tools", () => {
   const call = { id: "c1", type: "function", function: { name: "f", arguments: '{"a":1}' } };
   const messages = [
