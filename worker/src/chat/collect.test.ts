@@ -59,3 +59,22 @@ it("gives back an answer that was replayed", async () => {
   for await (const piece of replay({ choices, usage })) collector.add(piece);
   expect(collector.answer()).toEqual({ choices, usage });
 });
+
+it("folds lists of a long answer in proportion to its length, and leaves the pieces as they came", () => {
+  const first = { ...says({ details: [0] }), logprobs: { content: [{ token: "a" }] } };
+  const pieces = Array.from({ length: 60_000 }, () => ({
+    ...says({ details: [1] }),
+    logprobs: { content: [{ token: "b" }] },
+  }));
+  const start = performance.now();
+  const [choice] = collect([first, ...pieces]).answer().choices;
+  expect(performance.now() - start).toBeLessThan(1_500);
+  expect(choice?.message.details).toHaveLength(60_001);
+  expect(choice?.logprobs).toHaveProperty("content.length", 60_001);
+  expect([first.delta.details, first.logprobs.content]).toEqual([[0], [{ token: "a" }]]);
+});
+
+it.each([4_294_967_290, 1e9, -1, 0.5, Number.NaN])("gives a tool call at place %d a place in the list", (index) => {
+  const [choice] = collect([says({ tool_calls: [{ index, id: "c1", function: { name: "f" } }] })]).answer().choices;
+  expect(choice?.message.tool_calls).toEqual([{ id: "c1", function: { name: "f" } }]);
+});

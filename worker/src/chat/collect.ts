@@ -37,15 +37,32 @@ export class Collector {
 
 function join(before: unknown, value: unknown): unknown {
   if (typeof value === "string") return typeof before === "string" ? before + value : value;
-  return Array.isArray(before) && Array.isArray(value) ? [...before, ...value] : value;
+  return Array.isArray(value) ? grown(before, value) : value;
+}
+
+/**
+ * The list with more at its end: the same list, as copying all of it for each piece would take time by the square of the
+ * answer's length. The first part is copied, since the piece is not ours.
+ */
+function grown(before: unknown, more: readonly unknown[]): unknown[] {
+  if (!Array.isArray(before)) return [...more];
+  for (const item of more) before.push(item);
+  return before;
 }
 
 /** `{content: [...]}` grows; anything else is as last told. */
 function joinLogprobs(before: unknown, value: unknown): unknown {
-  const old = (before as { content?: unknown } | null | undefined)?.content;
-  const more = (value as { content?: unknown } | null | undefined)?.content;
   if (value === null || value === undefined) return before ?? value;
-  return Array.isArray(old) && Array.isArray(more) ? { ...(value as Json), content: [...old, ...more] } : value;
+  const { content } = value as { content?: unknown };
+  if (!Array.isArray(content)) return value;
+  return { ...(value as Json), content: grown((before as { content?: unknown } | null | undefined)?.content, content) };
+}
+
+/** A list with one call at a place far out would be as long as that place is far. */
+const MOST_CALLS = 1_024;
+
+function isPlace(index: unknown): index is number {
+  return Number.isInteger(index) && (index as number) >= 0 && (index as number) < MOST_CALLS;
 }
 
 /** Tool calls come in parts: the first names the call, later ones append to its arguments. */
@@ -53,7 +70,7 @@ function foldCalls(before: unknown, parts: unknown): Json[] {
   const calls = Array.isArray(before) ? (before as Json[]) : [];
   for (const part of parts as Json[]) {
     const { index, function: wanted, ...rest } = part;
-    const at = typeof index === "number" ? index : calls.length;
+    const at = isPlace(index) ? index : calls.length;
     const known = (calls[at] ?? { function: {} }) as Json;
     const merged = { ...(known.function as Json) };
     for (const [name, value] of Object.entries((wanted ?? {}) as Json)) {
