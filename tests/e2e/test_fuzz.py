@@ -132,10 +132,12 @@ def run(served: Served, number: int, count: int) -> list[str]:
 
 
 def test_hostile_requests_are_answered_and_leave_nothing_behind(served: Served) -> None:
-    assert run(served, SEEDS[0], EACH) == []
-    before = workerd_memory(served)
-    for number in SEEDS[1:]:
+    half = len(SEEDS) // 2
+    held = []
+    for number in SEEDS:
         assert run(served, number, EACH) == [], f"seed {number}"
         assert ask(served) == "still here", f"after seed {number}"
-    grown = workerd_memory(served) / before
-    assert grown < 1.5, f"workerd grew {grown:.2f} times over {EACH * len(SEEDS[1:])} requests"
+        held.append(workerd_memory(served))
+    # Heaps fill up to their limits first: seen here, from 255 to 480 MB in the first half, then by 14 in the second.
+    grown = held[-1] / held[half]
+    assert grown < 1.15, f"workerd grew {grown:.2f} times over the last {EACH * (half - 1)} requests: {held}"
