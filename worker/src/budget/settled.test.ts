@@ -1,7 +1,13 @@
+import { env } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { bookedIn, keyFor, pricedConfig } from "../../test/support/budget.ts";
 import { answerWith, delta, sse } from "../../test/support/fake-ai.ts";
 import { errorOf, Stage } from "../../test/support/stage.ts";
+import type { GatewayEnv } from "../env.ts";
+import { ledgerOf } from "./accounts.ts";
+import type { Ask, LedgerPort } from "./protocol.ts";
+
+const bindings = env as unknown as GatewayEnv;
 
 /** Dollars for a million tokens. */
 const PRICE = { input: 1, cached: 0.5, output: 10 };
@@ -36,6 +42,27 @@ describe("what an answer is booked at", () => {
     expect(stage.requestLogs[0]).toMatchObject({ cost_usd: usd, usage_estimated: false });
     expect(await bookedIn(`${name}/stage/`)).toEqual({ nanos: Math.round(usd * 1e9), requests: 1 });
     expect(stage.logs.some(({ event }) => event === "usage_overstated")).toBe(cached > 2006);
+  });
+
+  it("gw_16 is held for longer than the longest answer takes", async () => {
+    const held: number[] = [];
+    const getByName = (name: string): LedgerPort => {
+      const port = ledgerOf(bindings, name);
+      const reserve = (ask: Ask) => {
+        held.push(ask.until - ask.now);
+        return port.reserve(ask);
+      };
+      return { reserve, hit: port.hit, report: (report) => port.report(report), spend: port.spend };
+    };
+    const limits = [{ scope: "stage", period: "day", usd: 0.05 }];
+    const config = pricedConfig("held", {
+      timeouts: { answer_ms: 5_000, stream_ms: 3_600_000 },
+      budgets: { limits },
+    });
+    const stage = new Stage(config, { LEDGER: { getByName } as unknown as GatewayEnv["LEDGER"] });
+    expect((await stage.chat({ stream: true, max_tokens: 4 })).status).toBe(200);
+    expect(held).toHaveLength(1);
+    expect(held[0]).toBeGreaterThan(3_600_000);
   });
 
   it("gw_16 of twenty parallel calls of $0.004 on a budget of $0.01 is two calls, and what they came to", async () => {

@@ -117,6 +117,25 @@ describe("beginStream", () => {
     await expect.poll(() => ended.by).toBe("end");
   });
 
+  it("gw_03 ends one whose client reads so slowly that its time runs out, though more is there at once", async () => {
+    const words = ["a", "b", "c"].map((content) => says({ content }));
+    const source = async function* () {
+      yield* words;
+    };
+    const silence = { firstMs: 5_000, idleMs: 5_000, wholeMs: 50 };
+    const abort = new AbortController();
+    const pieces = await beginStream(
+      async () => source(),
+      silence,
+      abort,
+      () => {},
+    );
+    expect((await pieces.next()).value).toEqual(words[0]);
+    await scheduler.wait(80);
+    await expect(pieces.next()).rejects.toMatchObject({ code: "upstream_timeout" });
+    expect(abort.signal.aborted).toBe(true);
+  });
+
   it("tells how a stream ended that had begun, and nothing of one whose reader left", async () => {
     const good: [number, Piece] = [0, says({ content: "a" })];
     await all(await begin([good]));
