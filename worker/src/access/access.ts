@@ -83,9 +83,14 @@ export class Access {
       if (!heardOf) this.#strangers.note(address());
       throw new Refused("key_unknown");
     }
-    const fault = keyFault(key, digest, this.#now(), same);
+    let found = key;
+    let fault = keyFault(found, digest, this.#now(), same);
+    if (fault === "key_secret") {
+      found = (await keys.findAnew(id, () => keyRingOf(env, this.#stage))) ?? found;
+      fault = keyFault(found, digest, this.#now(), same);
+    }
     if (fault !== null) throw new Refused(fault);
-    return key.principal;
+    return found.principal;
   }
 
   #refuseStranger(address: string): void {

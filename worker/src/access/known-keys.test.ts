@@ -147,6 +147,26 @@ describe("an isolate's knowledge of keys", () => {
     expect(performance.now() - began).toBeLessThan(4_000);
   });
 
+  it("asks out of turn for a key that it knows, and no more than twice a second", async () => {
+    const scene = new Scene();
+    scene.add("a");
+    await scene.find("a");
+    const anew = () =>
+      scene.keys.findAnew("a", () => ({
+        lookup: async (id) => {
+          scene.asked.push(id);
+          return scene.ring.get(id) ?? null;
+        },
+      }));
+    expect(await anew()).not.toBeNull();
+    for (let tries = 0; tries < 50; tries++) expect(await anew()).toBeNull();
+    expect(scene.asked).toEqual(["a", "a"]);
+    scene.now += 500;
+    expect(await anew()).not.toBeNull();
+    expect(await scene.keys.findAnew("never seen", () => ({ lookup: async () => null }))).toBeNull();
+    expect(scene.asked).toHaveLength(3);
+  });
+
   it("lets no slow answer replace a newer one", async () => {
     const scene = new Scene();
     scene.add("a");

@@ -21,6 +21,8 @@ interface Entry {
   triedAt: number;
   asking: boolean;
   down: boolean;
+  /** When it was asked for out of turn. */
+  renewedAt: number;
 }
 
 /** Age at which a key in use is asked for again beside the request, so that none waits. */
@@ -29,6 +31,8 @@ const RENEW_MS = 1_000;
 const FRESH_MS = 2_000;
 /** Age to which the last answer stands in for a ring that can't be reached. */
 const LAST_KNOWN_MS = 60_000;
+/** A text that doesn't fit may be a rotated key's new one: the ring is asked, for one key no more often than this. */
+const ANEW_MS = 500;
 /** Longest wait for the ring. */
 const PATIENCE_MS = 1_500;
 /** Bounds of memory. Ids that don't exist are anybody's to make up, so they have a store of their own. */
@@ -76,6 +80,15 @@ export class KnownKeys {
     }
   }
 
+  /** The key as the ring has it now, or null when it was asked just before, or doesn't answer. */
+  async findAnew(id: string, source: () => KeySource): Promise<KnownKey | null> {
+    const entry = this.#known.get(id);
+    const now = this.#now();
+    if (entry === undefined || now - entry.renewedAt < ANEW_MS) return null;
+    entry.renewedAt = now;
+    return this.#ask(id, source).catch(() => null);
+  }
+
   async #ask(id: string, source: () => KeySource): Promise<KnownKey | null> {
     const askedAt = this.#now();
     const before = this.#known.get(id);
@@ -101,7 +114,8 @@ export class KnownKeys {
     }
     const key = known(record);
     this.#unknown.delete(id);
-    put(this.#known, id, { key, askedAt, triedAt: askedAt, asking: false, down: false }, MOST_KNOWN);
+    const renewedAt = newer?.renewedAt ?? Number.NEGATIVE_INFINITY;
+    put(this.#known, id, { key, askedAt, triedAt: askedAt, asking: false, down: false, renewedAt }, MOST_KNOWN);
     return key;
   }
 }

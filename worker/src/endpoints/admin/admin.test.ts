@@ -171,6 +171,15 @@ describe("keys", () => {
     expect((await chatWith(stage, second.key)).status).toBe(200);
   });
 
+  it("that are rotated open at once by their new text, where the old one was just in use", async () => {
+    const stage = adminStage();
+    const { id, key } = await make(stage);
+    expect((await chatWith(stage, key)).status).toBe(200);
+    const rotated = (await (await call(stage, "POST", `/keys/${id}/rotate`)).json()) as MadeKey;
+    expect((await chatWith(stage, rotated.key)).status).toBe(200);
+    expect((await chatWith(stage, key)).status).toBe(200);
+  });
+
   it("end when they were to end", async () => {
     const stage = adminStage();
     const { key, id } = await make(stage, { expires_in: 10 });
