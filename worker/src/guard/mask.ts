@@ -114,8 +114,11 @@ export function bareIn(plain: string, inside = false): (at: number) => boolean {
   };
 }
 
+const QUOTE = 0x22;
+
 export function hasOddQuotes(text: string, from: number, to: number): boolean {
   let odd = false;
-  for (let at = text.indexOf('"', from); at !== -1 && at < to; at = text.indexOf('"', at + 1)) odd = !odd;
+  // No search, which would go on to the text's end each time that there is none.
+  for (let at = from; at < to; at++) if (text.charCodeAt(at) === QUOTE) odd = !odd;
   return odd;
 }
