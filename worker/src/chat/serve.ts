@@ -203,7 +203,8 @@ function stream(trip: Trip, call: Try): Promise<Pieces> {
 
 /** What the stage gives in place of an answer that no backend had. Throws the failure when that is nothing. */
 async function degrade({ trip, visit }: Fare, error: unknown): Promise<Kept> {
-  if (!(error instanceof NoAnswer)) throw error;
+  // A model that this gateway never runs is no bad day: whoever asks it should know.
+  if (!(error instanceof NoAnswer) || error.status === 501) throw error;
   const { c, chain, request } = trip;
   const instead = await degradedAnswer(c, () => keysOf(trip, visit.key), chain.first, wantsJson(request));
   if (instead === null) throw error;

@@ -52,6 +52,14 @@ describe("/readyz", () => {
     expect((await look(stage, { authorization: "Bearer admin-key" })).body.versions).toHaveLength(3);
   });
 
+  it("is ready while a version outside every split lacks what it needs", async () => {
+    const { models } = gpu({ backend: "workers-ai", id: "@cf/x" });
+    const kept = { chat: { ...models.chat, versions: { ...models.chat.versions, "2": GPU } } };
+    const { code, body } = await look(new Stage({ models: kept }));
+    expect([code, body.status]).toEqual([200, "ready"]);
+    expect(body.versions.map(({ state }) => state)).toEqual(["ready", "misconfigured"]);
+  });
+
   it("is 503 when the only backend's circuit is open, until it answers again", async () => {
     const stage = new Stage({ ...gpu({ backend: "workers-ai", id: "@cf/x" }), cache: { enabled: false, ttl: 0 } });
     stage.ai.replyWith(refuse(500, 3043, "Internal server error"));

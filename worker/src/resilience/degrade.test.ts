@@ -103,6 +103,7 @@ describe("when no backend answers", () => {
     stage.ai.replyWith(oops);
     const response = await stage.chat({ ...fresh(), stream });
     expect([response.status, response.headers.get("x-sluiceway-degraded")]).toEqual([200, "default"]);
+    expect(stage.requestLogs.at(-1)).toMatchObject({ level: "error", degraded: "default" });
     if (stream) {
       const events = await eventsOf(response);
       expect(textOfEvents(events)).toBe("Please try again later. 请稍后再试。");

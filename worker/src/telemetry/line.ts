@@ -1,5 +1,6 @@
 import type { GatewayContext } from "../gateway.ts";
 import { maskForLog } from "../guard/mask.ts";
+import type { RequestRecord } from "../record.ts";
 
 /** What the log says of one request. Tools and queries read it by these names: add, never rename. */
 export interface LogLine {
@@ -57,7 +58,7 @@ export function lineOf(c: GatewayContext, status: number, endedAt: number): LogL
   const { usage, fallback, guard } = record;
   return {
     event: "request",
-    level: isFailure(status, record.errorCode, record.streamed) ? "error" : "info",
+    level: isFailure(status, record) ? "error" : "info",
     id: record.id,
     ...(record.trace !== null && { trace_id: record.trace.traceId }),
     // Nobody was let in: there is no caller to name.
@@ -101,9 +102,10 @@ function promptOf(prompt: string): string {
   return maskForLog(prompt.slice(0, LONGEST_PROMPT + 1_000)).slice(0, LONGEST_PROMPT);
 }
 
-/** Ours or the model's failure. A client that left, or asked wrongly, is none. */
-function isFailure(status: number, code: string | null, streamed: boolean): boolean {
-  return status >= 500 || (streamed && code !== null && code !== "client_disconnected");
+/** Ours or the model's failure, also one that a kept answer stands in for. A client that left, or asked wrongly, is none. */
+function isFailure(status: number, { errorCode, streamed, degraded }: RequestRecord): boolean {
+  if (status >= 500 || degraded !== null) return true;
+  return streamed && errorCode !== null && errorCode !== "client_disconnected";
 }
 
 /**

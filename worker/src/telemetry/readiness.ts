@@ -94,10 +94,18 @@ export class ReadinessProbe {
     return fault;
   }
 
+  #inSplit(): Set<string> {
+    const models = Object.entries(this.#config.models);
+    return new Set(models.flatMap(([name, { split }]) => split.map(([version]) => `${name}@${version}`)));
+  }
+
   #statusOf(versions: readonly VersionReadiness[], faults: readonly string[]): Readiness["status"] {
     const usable = new Set(versions.filter(({ state }) => USABLE.has(state)).map(({ version }) => version));
-    const served = versions.filter(({ state }) => state !== "not_served");
-    if (faults.length > 0 || (served.length > 0 && usable.size === 0)) return "unready";
+    // A version that is kept for the record, or for a way back, may lack what it needs.
+    const inSplit = this.#inSplit();
+    const served = versions.filter(({ version, state }) => state !== "not_served" && inSplit.has(version));
+    if (faults.length > 0 || (served.length > 0 && !served.some(({ version }) => usable.has(version))))
+      return "unready";
     return served.every(({ version }) => usable.has(version)) ? "ready" : "degraded";
   }
 }
