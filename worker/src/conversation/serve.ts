@@ -4,13 +4,13 @@ import type { JsonObject } from "../chat/json-body.ts";
 import type { ChatRequest } from "../chat/request.ts";
 import { type ServedStream, type ServedWhole, serveStream, serveWhole } from "../chat/serve.ts";
 import type { GatewayContext } from "../gateway.ts";
-import { alone, conversationId, openTalk, type Talk, wantsTruncation } from "./talk.ts";
+import { alone, conversationId, openTalk, shortened, type Talk } from "./talk.ts";
 
 /** The conversation that a body or a header names, opened for the request. */
 export async function talkFor(c: GatewayContext, body: JsonObject, request: ChatRequest): Promise<Talk> {
   const id = conversationId(c, body);
-  const truncate = wantsTruncation(body);
-  return id === null ? alone(c, request, truncate) : openTalk(c, id, request);
+  const fitting = shortened(c, body, request);
+  return id === null ? alone(fitting) : openTalk(c, id, fitting);
 }
 
 export async function talkWhole(c: GatewayContext, { request, keep }: Talk): Promise<ServedWhole> {

@@ -245,10 +245,10 @@ describe("a history that the client sends", () => {
     { role: "assistant", content: name },
   ]);
   const messages = [{ role: "system", content: "Rules." }, ...turns, user("now")];
-  const narrow = () => {
+  const narrow = (changes: Json = {}) => {
     const models = structuredClone(stageConfig().models) as { chat: { versions: Record<string, Json> } };
     for (const version of Object.values(models.chat.versions)) version.context_window = 200;
-    return new Stage({ models });
+    return new Stage({ models, ...changes });
   };
   const first = (stage: Stage) => sent(stage).map(({ content }) => String(content).split(" ")[0]);
 
@@ -265,6 +265,22 @@ describe("a history that the client sends", () => {
     const response = await stage.ask({ path: "/v1/responses", body: { ...body, truncation: "auto" } });
     expect(((await response.json()) as Json).truncation).toBe("auto");
     expect(first(stage)).toEqual(["Rules.", "two", "two", "three", "three", "now"]);
+  });
+
+  it("loses them also where the stage keeps what is said", async () => {
+    const stage = narrow(ON);
+    const body = { model: "chat@1", input: messages.slice(1), instructions: "Rules.", max_output_tokens: 50 };
+    const responses = (more: Json) => stage.ask({ path: "/v1/responses", body: { ...body, ...more } });
+    await responses({});
+    expect(first(stage)).toContain("one");
+    for (const ask of [
+      () => responses({ truncation: "auto" }),
+      () => responses({ truncation: "auto", conversation: newName() }),
+      () => stage.chat({ messages, truncation: "auto", max_tokens: 50, conversation: newName() }),
+    ]) {
+      expect((await ask()).status).toBe(200);
+      expect(first(stage)).toEqual(["Rules.", "two", "two", "three", "three", "now"]);
+    }
   });
 
   it("goes as it is where it fits, or where no window is known", async () => {

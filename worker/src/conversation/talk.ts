@@ -88,15 +88,25 @@ export async function openBranch(
   return { request: withHistory(c, history, asked, lead), keep };
 }
 
-/** A request that is part of no conversation. `truncate`: less its oldest turns where the model can't hold them. */
-export function alone(c: GatewayContext, request: ChatRequest, truncate: boolean, lead: readonly Message[] = []): Talk {
-  const messages = truncate ? truncated(c.get("gateway").config, request, lead) : request.messages;
-  const same = lead.length === 0 && messages === request.messages;
-  return { request: same ? request : withMessages(request, [...lead, ...messages]), keep: null };
+/** A request that is part of no conversation. */
+export function alone(request: ChatRequest, lead: readonly Message[] = []): Talk {
+  return { request: lead.length === 0 ? request : withMessages(request, [...lead, ...request.messages]), keep: null };
+}
+
+/** The request less its oldest turns where it wants that and the model can't hold them. Throws the 400. */
+export function shortened(
+  c: GatewayContext,
+  body: JsonObject,
+  request: ChatRequest,
+  lead: readonly Message[] = [],
+): ChatRequest {
+  if (!wantsTruncation(body)) return request;
+  const messages = truncated(c.get("gateway").config, request, lead);
+  return messages === request.messages ? request : withMessages(request, messages);
 }
 
 /** Whether a request wants to lose its oldest turns rather than be refused. Throws the 400. */
-export function wantsTruncation({ truncation }: JsonObject): boolean {
+function wantsTruncation({ truncation }: JsonObject): boolean {
   if (truncation === undefined || truncation === null || truncation === "disabled") return false;
   if (truncation === "auto") return true;
   throw badRequest("`truncation` must be auto or disabled.", "truncation");

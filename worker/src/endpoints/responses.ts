@@ -7,8 +7,8 @@ import {
   conversationsOff,
   openBranch,
   openTalk,
+  shortened,
   type Talk,
-  wantsTruncation,
 } from "../conversation/talk.ts";
 import { badRequest } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
@@ -35,16 +35,16 @@ export async function responses(c: GatewayContext): Promise<Response> {
 
 /** What the response goes on from, and what may go on from it. */
 async function talkOf(c: GatewayContext, body: JsonObject, asked: ResponseRequest, to: string): Promise<Talk> {
-  const { request, instructions, previous: from, store } = asked;
+  const { instructions, previous: from, store } = asked;
   const conversation = conversationId(c, body);
-  const truncate = wantsTruncation(body);
+  const request = shortened(c, body, asked.request, instructions);
   if (conversation !== null && from !== null) {
     throw badRequest("`previous_response_id` and `conversation` exclude each other.", "previous_response_id");
   }
   if (conversation !== null) return openTalk(c, conversation, request, instructions);
   const { enabled } = c.get("gateway").config.conversations;
   if (from !== null && !enabled) throw conversationsOff("previous_response_id");
-  if (from === null && !(store && enabled)) return alone(c, request, truncate, instructions);
+  if (from === null && !(store && enabled)) return alone(request, instructions);
   const talk = await openBranch(c, { from, to }, request, instructions);
   return store ? talk : { request: talk.request, keep: null };
 }
