@@ -63,7 +63,8 @@ describe("CORS", () => {
     const response = await new Stage({}, bindings).ask({ ...asked, headers });
     expect(response.status).toBe(status);
     expect(response.headers.get("access-control-allow-origin")).toBe(PAGE);
-    expect(response.headers.get("access-control-expose-headers")).toContain("x-request-id");
+    const exposed = response.headers.get("access-control-expose-headers");
+    for (const name of ["x-request-id", "retry-after", "x-should-retry"]) expect(exposed).toContain(name);
     expect(response.headers.get("vary")).toMatch(/Origin/);
     expect(response.headers.has("access-control-allow-credentials")).toBe(false);
   });

@@ -5,7 +5,7 @@ const METHODS = "GET, POST, DELETE, OPTIONS";
 const EXPOSED = [
   ...["x-request-id", "x-sluiceway-model", "x-sluiceway-variant", "x-sluiceway-release", "x-sluiceway-cache"],
   ...["x-sluiceway-fallback", "x-sluiceway-degraded", "x-sluiceway-guard", "server-timing"],
-  ...["retry-after", "x-sluiceway-budget-reset"],
+  ...["retry-after", "x-should-retry", "x-sluiceway-budget-reset"],
 ].join(", ");
 
 /**
