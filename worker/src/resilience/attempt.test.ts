@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { keyFor } from "../../test/support/budget.ts";
 import { type AiRun, answerWith, refuse, stall } from "../../test/support/fake-ai.ts";
-import { errorOf, eventsOf, Stage, textOfEvents } from "../../test/support/stage.ts";
+import { errorOf, eventsOf, Stage, stageConfig, textOfEvents } from "../../test/support/stage.ts";
 
 type Json = Record<string, unknown>;
 type Reply = (run: AiRun) => Response | Promise<Response>;
@@ -129,6 +130,14 @@ describe("a rate limit", () => {
     expect((await stage.chat({ model: "chat" })).status).toBe(429);
     expect(stage.ai.lastRun.options).not.toHaveProperty("rejectIfBusy", true);
     expect((await stage.chat({ model: "chat" })).status).toBe(200);
+    expect(calls()).toBe(2);
+  });
+
+  it("keeps nobody from asking whose request none of the others can take", async () => {
+    const { stage, calls } = stageOf([limited("30"), good]);
+    const { headers } = await keyFor(String(stageConfig().stage), { models: ["chat"] });
+    const ask = () => stage.chat({ model: "chat" }, headers);
+    expect([(await ask()).status, (await ask()).status]).toEqual([429, 200]);
     expect(calls()).toBe(2);
   });
 

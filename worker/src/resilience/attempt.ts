@@ -81,7 +81,20 @@ class Attempts<T> {
       this.#c.get("record").fallback = { model: refOf(route), reason: this.#refusals[0]?.reason ?? "error" };
       return answered;
     }
+    const late = others.length === 0 && this.#isHearsay ? await this.#askAfterAll() : null;
+    if (late !== null) return late;
     throw this.#noAnswer();
+  }
+
+  /** Whether the first version was passed over, unasked, for stand-ins that its limit made it look worth while to ask. */
+  get #isHearsay(): boolean {
+    return this.#chain.hasOthers && this.#calls === 0 && this.#refusals[0]?.reason !== "circuit_open";
+  }
+
+  /** None of those that may stand in can take this very request. */
+  #askAfterAll(): Promise<Attempted<T> | null> {
+    this.#refusals.length = 0;
+    return this.#ask(this.#chain.first, false);
   }
 
   /** What one version says; null when it has no answer, with the reason among the refusals. */
