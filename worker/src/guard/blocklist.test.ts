@@ -76,6 +76,25 @@ describe("BlockStream", () => {
     }
   });
 
+  it.each(["\n", " \u200b", "\u200b", "\u00ad \n", "\u3000"])(
+    "waits through a row of %j without looking at it again and again",
+    (blank) => {
+      for (const [end, blocked] of [
+        ["falcon.", true],
+        ["x", false],
+      ] as const) {
+        const stream = new BlockStream(LIST);
+        let seen = stream.push("a project ");
+        const start = performance.now();
+        for (let count = 0; count < 50_000; count++) seen += stream.push(blank);
+        for (const letter of end) seen += stream.push(letter);
+        seen += stream.end();
+        expect(performance.now() - start).toBeLessThan(2_000);
+        expect([seen, stream.blocked]).toEqual([blocked ? "a " : `a project ${blank.repeat(50_000)}x`, blocked]);
+      }
+    },
+  );
+
   it("holds back nothing that can't begin a hit, and never more than the longest phrase", () => {
     const stream = new BlockStream(LIST);
     expect(stream.push("Here is a plain sentence.")).toBe("Here is a plain sentence.");

@@ -1,5 +1,5 @@
 import type { TextFilter } from "./filter.ts";
-import { foldWithPlaces } from "./fold.ts";
+import { blankEnd, foldWithPlaces } from "./fold.ts";
 
 /** What letters continue a word in a script that is written with spaces. */
 const IN_WORD = /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Arabic}\p{N}_]/u;
@@ -75,6 +75,8 @@ export class BlockStream implements TextFilter {
   readonly #list: Blocklist;
   #held = "";
   #before = "";
+  /** Whether space is the last that shows of what is held. */
+  #spaced = false;
   /** Whether there was a hit. */
   blocked = false;
 
@@ -84,8 +86,17 @@ export class BlockStream implements TextFilter {
 
   push(text: string): string {
     if (this.blocked) return "";
+    const same = this.#held !== "" && this.#addsNothing(text);
     this.#held += text;
-    return this.#release(false);
+    return same ? "" : this.#release(false);
+  }
+
+  /** Whether the held text reads as before: a row without an end of blanks must not be looked at anew for each of them. */
+  #addsNothing(text: string): boolean {
+    const { whole, space } = blankEnd(text);
+    const same = whole && (this.#spaced || !space);
+    this.#spaced = whole ? this.#spaced || space : space;
+    return same;
   }
 
   end(): string {

@@ -4,6 +4,19 @@ const INVISIBLE =
 const SPACE = /\s/;
 const HAN = /\p{Script=Han}/u;
 
+/** The blanks and invisible characters that a text ends with: whether they are all of it, and whether space is among them. */
+export function blankEnd(text: string): { whole: boolean; space: boolean } {
+  let space = false;
+  for (let at = text.length - 1; at >= 0; at--) {
+    const unit = text[at] as string;
+    // In this order, as one of them counts as a blank too.
+    if (INVISIBLE.test(unit)) continue;
+    if (!SPACE.test(unit)) return { whole: false, space };
+    space = true;
+  }
+  return { whole: true, space };
+}
+
 /** A text as it is compared: each character that counts, and where it stands in the text itself. */
 export interface Folded {
   readonly text: string;
