@@ -117,6 +117,17 @@ describe("beginStream", () => {
     await expect.poll(() => ended.by).toBe("end");
   });
 
+  it("gw_03 waits in silence no longer than all of it may take", async () => {
+    const start = performance.now();
+    const steps: [number, Piece][] = [
+      [0, says({ content: "a" })],
+      [8_000, says({ content: "b" })],
+    ];
+    const pieces = await begin(steps, new AbortController(), {}, { firstMs: 5_000, idleMs: 5_000, wholeMs: 100 });
+    await expect(all(pieces)).rejects.toMatchObject({ code: "upstream_timeout" });
+    expect(performance.now() - start).toBeLessThan(2_000);
+  });
+
   it("gw_03 ends one whose client reads so slowly that its time runs out, though more is there at once", async () => {
     const words = ["a", "b", "c"].map((content) => says({ content }));
     const source = async function* () {
