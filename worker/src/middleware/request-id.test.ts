@@ -16,7 +16,7 @@ describe("request id", () => {
     expect(response.headers.get("x-request-id")).toBe("trace-0123456789");
   });
 
-  it.each(["short", "with space in it", `${"x".repeat(65)}`, 'quote"quote"quote'])(
+  it.each(["short", "with space in it", `${"x".repeat(65)}`, 'quote"quote"quote', "sk-slw-0123456789ab-secret"])(
     "is ours when the caller's is %j",
     async (theirs) => {
       const response = await new Stage().ask({ path: "/healthz", headers: { "x-request-id": theirs } });
