@@ -96,9 +96,9 @@ class Exchange {
     if (this.#over) return;
     const { url, agent } = this.#how.upstream();
     const method = this.#request.method ?? "GET";
-    const drop = this.#bodyless() ? [...this.#how.drop, "content-length"] : this.#how.drop;
+    const never = method === "GET" || method === "HEAD";
+    const drop = never ? [...this.#how.drop, "content-length"] : this.#how.drop;
     const headers = [...passedOn(this.#request, drop), ...this.#how.headers];
-    if (this.#bodyless() && method === "POST") headers.push("content-length", "0");
     // Node frames a body by itself only for methods that usually have one. Without a frame the runtime would take the
     // body for the next request on the connection.
     if (!this.#bodyless() && !hasLength(headers)) headers.push("transfer-encoding", "chunked");
