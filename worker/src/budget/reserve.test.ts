@@ -184,6 +184,17 @@ describe("a budget", () => {
     expect((await stage.chat({ ...ASKED, model: "chat" })).headers.get("x-sluiceway-model")).toBe("chat@1");
   });
 
+  it("goes to no cheaper model for a client that wants none but the one it named", async () => {
+    const stage = open("stays", [{ ...inDay(0.005), fall_to: "chat-small" }]);
+    stage.ahead = toNoon();
+    const ask = () => stage.chat({ ...ASKED, model: "chat" }, { "x-sluiceway-fallback": "none" });
+    expect((await ask()).status).toBe(200);
+    const refused = await ask();
+    expect([refused.status, (await errorOf(refused)).code]).toEqual([402, "budget_exceeded"]);
+    expect((await stage.chat({ ...ASKED, model: "chat" })).headers.get("x-sluiceway-model")).toBe("chat-small@1");
+    expect((await bookedIn("stays/stage/", Date.now() + stage.ahead)).nanos).toBe(settledBy(stage));
+  });
+
   it("books what goes on without going to the cheaper model", async () => {
     const limits = [{ ...inDay(0.001, "stage"), fall_to: "chat-small" }];
     const config = parseConfig(JSON.stringify(stageConfig(pricedConfig("goes-on", { budgets: { limits } }))));

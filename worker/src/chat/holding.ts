@@ -101,7 +101,7 @@ export class Holding {
 
 /** When each budget that is used up names another model, and none of them is within budget. */
 export function budgetSpent(): ApiError {
-  return new ApiError(402, "budget_exceeded", "The budget is used up, also for the models that it falls to.");
+  return new ApiError(402, "budget_exceeded", "The budget is used up, and no model that it falls to may answer.");
 }
 
 /** Reserves what the request may come to at most with this version. */

@@ -8,6 +8,7 @@ import type { GatewayContext } from "../gateway.ts";
 import { guardAnswer, guardPieces } from "../guard/answer.ts";
 import { timed } from "../record.ts";
 import { type Attempted, attempt, NoAnswer, type Try } from "../resilience/attempt.ts";
+import { wantsNoOther } from "../resilience/chain.ts";
 import { degradedAnswer } from "../resilience/degrade.ts";
 import { noteEnd } from "../resilience/health.ts";
 import { findRoute, refOf } from "../routing/find.ts";
@@ -127,7 +128,7 @@ async function depart(trip: Trip): Promise<Kept | Fare> {
     const wanted = start.holding.insteadOf;
     start.holding.release();
     start.visit.end(false);
-    if (fall === MOST_FALLS || !modelAllowed(c.get("principal"), wanted)) throw budgetSpent();
+    if (fall === MOST_FALLS || wantsNoOther(c) || !modelAllowed(c.get("principal"), wanted)) throw budgetSpent();
     const route = await findRoute(c, wanted, trip.user);
     c.get("record").fallback = { model: refOf(route), reason: "budget" };
     start = await board(along(trip, route));

@@ -18,10 +18,15 @@ export interface Chain {
  */
 export function chainOf(c: GatewayContext, first: Route, user: string, check: (route: Route) => void): Chain {
   const declared = c.get("gateway").config.models[first.model]?.fallback ?? [];
-  const unwanted = declared.length > 0 && c.req.header("x-sluiceway-fallback")?.trim().toLowerCase() === "none";
+  const unwanted = declared.length > 0 && wantsNoOther(c);
   // A model's own stable version may be named: it stands in for the others, not for itself.
   const wanted = unwanted ? [] : declared.filter((ref) => ref !== refOf(first));
   return { first, hasOthers: wanted.length > 0, others: () => standIns(c, first, wanted, user, check) };
+}
+
+/** Whether the client takes an answer of no model but the one that it named. */
+export function wantsNoOther(c: GatewayContext): boolean {
+  return c.req.header("x-sluiceway-fallback")?.trim().toLowerCase() === "none";
 }
 
 async function standIns(
