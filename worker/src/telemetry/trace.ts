@@ -73,7 +73,8 @@ export function traceOf(headers: Headers, share: number | null, random: () => nu
 
 /**
  * By the trace's id and not by chance, so that services with the same share keep the same traces, and a caller that
- * marks every request as sampled still costs no more than the share.
+ * marks every request as sampled still costs no more than the share. One that picks its ids for it can: that is the price
+ * of a share on which services agree.
  */
 function inShare(traceId: string, share: number): boolean {
   return Number.parseInt(traceId.slice(-8), 16) < share * 0x1_0000_0000;
