@@ -71,7 +71,7 @@ def test_a_model_of_the_catalogue_stands_for_its_versions(stage: Stage) -> None:
     assert told("faults", "add", "--model", "chat@2", "--model", "*flash", "--drop")["models"] == [ids[1], "*flash"]
     with pytest.raises(UserError, match="no such model") as caught:
         CliRunner().invoke(app, ["local", "faults", "add", "--model", "chta", "--drop"], catch_exceptions=False)
-    assert caught.value.hint.startswith("one of chat; ")
+    assert str(caught.value.hint).startswith("one of chat; ")
     with pytest.raises(UserError, match="no such version"):
         CliRunner().invoke(app, ["local", "faults", "add", "--model", "chat@9", "--drop"], catch_exceptions=False)
 
