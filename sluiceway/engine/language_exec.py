@@ -10,12 +10,18 @@ exit:    0 the program ended well; 32 it failed and the engine was already told 
 
 from __future__ import annotations
 
+import signal
+
+if __name__ == "__main__":
+    # The engine may interrupt at any time: until the program runs, that just ends this process, without a traceback,
+    # also in the middle of the imports below.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import asyncio
 import json
 import logging
 import os
 import runpy
-import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -23,10 +29,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-
-if __name__ == "__main__":
-    # The engine may interrupt at any time: until the program runs, that just ends this process, without a traceback.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 import grpc  # type: ignore[import-untyped]
 import pulumi

@@ -13,6 +13,9 @@ import pytest
 
 from tests.e2e.conftest import Served
 
+# A whole stage at work for minutes; each part has its own test in seconds.
+pytestmark = pytest.mark.long
+
 MANY = 30
 
 

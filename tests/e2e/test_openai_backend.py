@@ -18,6 +18,9 @@ from openai.types.chat import ChatCompletionMessageParam
 from sluiceway.local.runtime_file import ACCOUNT_ID, load_runtime
 from tests.e2e.checkout import Checkout, make_checkout
 
+# A whole stage at work for minutes; each part has its own test in seconds.
+pytestmark = pytest.mark.long
+
 GLM = "@cf/zai-org/glm-4.7-flash"
 KIMI = "@cf/moonshotai/kimi-k2.6"
 MODEL = """\
