@@ -70,7 +70,7 @@ export async function startBundled(config: Json, ai: URL): Promise<BundledStage>
       LEDGER: { className: "Ledger", useSQLite: true },
       CONVERSATIONS: { className: "Conversation", useSQLite: true },
     },
-    ratelimits: { RATE_LIMIT: { namespace_id: "1001", simple: { limit: 1000, period: 60 } } },
+    ratelimits: { RATE_LIMIT: { namespace_id: "1001", simple: { limit: 1_000_000, period: 60 } } },
     bindings: {
       API_KEY: "test-key",
       ADMIN_KEY: "test-admin-key-0123456789",
