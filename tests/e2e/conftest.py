@@ -21,14 +21,18 @@ class Served:
     key: str
 
 
+def bring_up(checkout: Checkout) -> Served:
+    up = checkout.sluiceway("up", "local")
+    assert up.code == 0, up.err
+    url = checkout.sluiceway("output", "local", "url").out.strip()
+    return Served(checkout, up, url, (checkout.root / ".sluiceway/local/api-key").read_text().strip())
+
+
 @pytest.fixture(scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     checkout = make_checkout(tmp_path_factory.mktemp("served"))
     try:
-        up = checkout.sluiceway("up", "local")
-        assert up.code == 0, up.err
-        url = checkout.sluiceway("output", "local", "url").out.strip()
-        yield Served(checkout, up, url, (checkout.root / ".sluiceway/local/api-key").read_text().strip())
+        yield bring_up(checkout)
     finally:
         checkout.sluiceway("local", "stop")
 

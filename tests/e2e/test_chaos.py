@@ -6,12 +6,12 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from tests.e2e.chaos import Client, Tally
 from tests.e2e.checkout import Checkout
+from tests.e2e.conftest import bring_up
 
 pytestmark = pytest.mark.long
 
@@ -50,14 +50,11 @@ def test_no_request_is_lost_whatever_fails_behind_the_gateway(fresh: Callable[[]
     model.write_text(
         model.read_text("utf-8").replace("default: true\n", "default: true\nfallback: [chat@2]\n"), "utf-8"
     )
-    up = checkout.sluiceway("up", "local")
-    assert up.code == 0, up.err
-    url = checkout.sluiceway("output", "local", "url").out.strip()
-    key = Path(checkout.root / ".sluiceway/local/api-key").read_text().strip()
+    served = bring_up(checkout)
 
     tally = Tally()
     enough = threading.Event()
-    threads = [threading.Thread(target=Client(url, key, n, enough, tally).run) for n in range(CLIENTS)]
+    threads = [threading.Thread(target=Client(served.url, served.key, n, enough, tally).run) for n in range(CLIENTS)]
     for thread in threads:
         thread.start()
     by_phase = []

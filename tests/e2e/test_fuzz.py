@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.e2e.checkout import Checkout
+from tests.e2e.conftest import Served, bring_up
 from tests.e2e.hostile import Hostile, requests
 
 pytestmark = pytest.mark.long
@@ -30,28 +30,16 @@ PATIENCE = 30  # seconds: far over every timeout of a scripted answer
 ALLOWED = {200, 204, 206, 304, 400, 401, 402, 403, 404, 405, 408, 411, 413, 414, 415, 422, 429, 431, 501, 502, 503, 504}
 
 
-@dataclass(frozen=True)
-class Target:
-    """A stage of the fuzz's own: what it leaves in logs, ledgers and circuits is no other test's."""
-
-    checkout: Checkout
-    url: str
-    key: str
-
-
 @pytest.fixture
-def target(fresh: Callable[[], Checkout]) -> Target:
-    checkout = fresh()
-    up = checkout.sluiceway("up", "local")
-    assert up.code == 0, up.err
-    url = checkout.sluiceway("output", "local", "url").out.strip()
-    return Target(checkout, url, (checkout.root / ".sluiceway/local/api-key").read_text().strip())
+def target(fresh: Callable[[], Checkout]) -> Served:
+    """A stage of the fuzz's own: what it leaves in logs, ledgers and circuits is no other test's."""
+    return bring_up(fresh())
 
 
 class Sender:
     """One connection, opened again when the server closed it."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Served) -> None:
         self.url = urlsplit(target.url)
         self.key = target.key
         self.connection = self._open()
@@ -106,7 +94,7 @@ def fault_of(one: Hostile, status: int, body: bytes) -> str | None:
     return None if told else f"{status} {error} to {one}"
 
 
-def workerd_memory(target: Target) -> int:
+def workerd_memory(target: Served) -> int:
     """Bytes that the stage's workerd holds."""
     for process in Path("/proc").iterdir():
         try:
@@ -119,7 +107,7 @@ def workerd_memory(target: Target) -> int:
     raise AssertionError("no workerd of this stage was found")
 
 
-def ask(target: Target) -> str:
+def ask(target: Served) -> str:
     url = urlsplit(target.url)
     with closing(http.client.HTTPConnection(url.hostname or "", url.port, timeout=PATIENCE)) as connection:
         headers = {"authorization": f"Bearer {target.key}", "content-type": "application/json"}
@@ -128,7 +116,7 @@ def ask(target: Target) -> str:
         return str(json.loads(answer.read())["response"]["text"])
 
 
-def run(target: Target, number: int, count: int) -> list[str]:
+def run(target: Served, number: int, count: int) -> list[str]:
     """Sends ``count`` requests; what was wrong with the answers."""
     sender = Sender(target)
     faults: list[str] = []
@@ -156,7 +144,7 @@ def run(target: Target, number: int, count: int) -> list[str]:
     return faults
 
 
-def test_hostile_requests_are_answered_and_leave_nothing_behind(target: Target) -> None:
+def test_hostile_requests_are_answered_and_leave_nothing_behind(target: Served) -> None:
     half = len(SEEDS) // 2
     held = []
     for number in SEEDS:
