@@ -128,6 +128,8 @@ export const Telemetry = v.object({
             /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/])/,
             "must be https, or http on this machine",
           ),
+          // What stands before an @ is no host, however much it looks like this machine.
+          v.check(isPrivateAddress, "must be https, or http on this machine"),
         ),
         share: v.optional(share, 1),
         /** Name of the secret that holds its headers, as `OTEL_EXPORTER_OTLP_HEADERS` does: `name=value,name=value`. */

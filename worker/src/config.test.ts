@@ -123,6 +123,14 @@ describe("parseConfig", () => {
     expect(() => parseConfig(text)).toThrow(/auth\.issuers\.0\.jwks_uri/);
   });
 
+  it.each(["http://localhost:x@evil.test/v1/traces", "http://127.0.0.1:1@evil.test/", "https://user:pass@host.test/"])(
+    "sends no traces to %j",
+    (endpoint) => {
+      const text = JSON.stringify(stageConfig({ telemetry: { otlp: { endpoint } } }));
+      expect(() => parseConfig(text)).toThrow(/telemetry\.otlp\.endpoint/);
+    },
+  );
+
   it.each(["https://id.test/keys", "http://127.0.0.1:9/keys", "http://localhost/keys", "http://[::1]:9/keys"])(
     "takes an issuer's keys from %s",
     (jwks_uri) => {
