@@ -1,8 +1,18 @@
 #!/bin/sh
-# Tests: pytest (arguments go to it; --all takes those marked long too), then vitest.
+# Tests: vitest beside pytest (arguments go to pytest; --all takes those marked long too).
+# The gateway's tests mostly wait on real clocks, so the two share the machine well; each prints whole, pytest's first.
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/.sluiceway/bin:$PATH"
 export PATH
-.venv/bin/pytest -n auto --dist loadgroup "$@"
-node node_modules/vitest/vitest.mjs run
+log=$(mktemp)
+node node_modules/vitest/vitest.mjs run >"$log" 2>&1 &
+vitest=$!
+trap 'kill "$vitest" 2>/dev/null || true; rm -f "$log"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+failed=0
+.venv/bin/pytest -n auto --dist loadgroup "$@" || failed=$?
+wait "$vitest" || failed=$?
+cat "$log"
+exit "$failed"
