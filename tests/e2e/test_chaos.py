@@ -46,10 +46,6 @@ def logged_ids(checkout: Checkout) -> set[str]:
 
 def test_no_request_is_lost_whatever_fails_behind_the_gateway(fresh: Callable[[], Checkout]) -> None:
     checkout = fresh()
-    model = checkout.root / "models/chat.yaml"
-    model.write_text(
-        model.read_text("utf-8").replace("default: true\n", "default: true\nfallback: [chat@2]\n"), "utf-8"
-    )
     served = bring_up(checkout)
 
     tally = Tally()

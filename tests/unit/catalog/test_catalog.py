@@ -32,6 +32,11 @@ def test_this_repositorys_catalogue_holds_what_it_promises() -> None:
     assert [model.name for model in found.values() if model.default] == ["chat"]
 
 
+def test_kimi_at_its_limit_of_20_a_minute_has_a_stand_in_out_of_the_box() -> None:
+    (chat,) = (model for model in catalog.load(HERE).models if model.name == "chat")
+    assert chat.fallback == ("chat@1",)
+
+
 def test_every_version_of_this_repository_is_in_the_lock() -> None:
     assert catalog.missing_from_lock(HERE.root / "models", catalog.load(HERE).models) == ()
 
