@@ -46,8 +46,22 @@ describe("readParameters", () => {
     expect(read({ stop: ".", tool_choice: "none" })).toEqual({ stop: ".", tool_choice: "none" });
   });
 
+  it("takes as many tools as OpenAI does", () => {
+    const tools = Array(128).fill({ type: "function", function: { name: "f" } });
+    expect(read({ tools })).toEqual({ tools });
+  });
+
+  it("names the field that took the place of an older one", () => {
+    for (const name of ["functions", "function_call"]) {
+      expect(() => read({ [name]: [] })).toThrow(`\`${name}\` is not served: send \`tool`);
+      expect(() => read({ [name]: "auto" })).toThrow("`tools`");
+    }
+  });
+
   it("takes null for absent", () => {
-    expect(read({ temperature: null, max_tokens: null, max_completion_tokens: null })).toEqual({});
+    expect(
+      read({ functions: null, function_call: null, temperature: null, max_tokens: null, max_completion_tokens: null }),
+    ).toEqual({});
   });
 
   it("gw_09 takes max_completion_tokens, which wins over the older name", () => {
@@ -74,6 +88,11 @@ describe("readParameters", () => {
     ["tools", {}],
     ["tools", [null]],
     ["tools", [{ function: {} }]],
+    ["tools", Array(129).fill({ type: "function", function: { name: "f" } })],
+    ["functions", [{ name: "f" }]],
+    ["functions", []],
+    ["function_call", "auto"],
+    ["function_call", { name: "f" }],
     ["tool_choice", true],
     ["parallel_tool_calls", "yes"],
     ["response_format", "json_object"],

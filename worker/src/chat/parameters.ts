@@ -38,9 +38,11 @@ const STOP: Shape = {
   fits: (value) => isText(value) || (Array.isArray(value) && value.length <= 16 && value.every(isText)),
   wanted: "a string or an array of at most 16 strings",
 };
+/** As many as OpenAI takes: each is walked, counted and written a few times. */
+const MOST_TOOLS = 128;
 const TOOLS: Shape = {
-  fits: (value) => Array.isArray(value) && value.every(isTool),
-  wanted: "an array of tools, each an object with a `type`",
+  fits: (value) => Array.isArray(value) && value.length <= MOST_TOOLS && value.every(isTool),
+  wanted: `an array of at most ${MOST_TOOLS} tools, each an object with a \`type\``,
 };
 const FORMAT: Shape = {
   fits: (value) => isObject(value) && FORMATS.has((value as JsonObject).type),
@@ -68,6 +70,12 @@ const SHAPES = new Map<string, Shape>([
   ["chat_template_kwargs", TEMPLATE],
 ]);
 
+/** Fields of an API before this one, and what took their place: dropped, the model would call nothing and say so nowhere. */
+const REPLACED = new Map([
+  ["functions", "tools"],
+  ["function_call", "tool_choice` with `tools"],
+]);
+
 /** Fields of the body that are about the request and not about the answer. */
 const NOT_PARAMETERS = new Set([
   ...["model", "messages", "user", "stream", "stream_options", "max_completion_tokens", "conversation", "truncation"],
@@ -81,6 +89,8 @@ export function readParameters(body: JsonObject, maxTokens: number): JsonObject 
   const kept: [string, unknown][] = [];
   for (const [name, value] of Object.entries(body)) {
     if (value === null || value === undefined || NOT_PARAMETERS.has(name)) continue;
+    const instead = REPLACED.get(name);
+    if (instead !== undefined) throw badRequest(`\`${name}\` is not served: send \`${instead}\`.`, name);
     const range = RANGES.get(name);
     if (range !== undefined) checkNumber(name, value, range);
     const shape = range === undefined ? SHAPES.get(name) : undefined;

@@ -131,8 +131,11 @@ describe("POST /v1/completions", () => {
     [{ logprobs: 1, echo: true }, "logprobs"],
     [{ n: 0 }, "n"],
     [{ model: undefined }, "model"],
+    [{ prompt: "1".repeat(200) }, "prompt"],
+    [{ prompt: "1".repeat(200), stream: true }, "prompt"],
+    [{ prompt: ["1".repeat(200), "b"] }, "prompt[0]"],
   ])("refuses %j, naming the field", async (body, param) => {
-    const stage = new Stage();
+    const stage = new Stage({ guard: { max_characters: 150 } });
     const response = await ask(stage, body);
     expect([response.status, (await errorOf(response)).param]).toEqual([400, param]);
     expect(stage.ai.runs).toEqual([]);

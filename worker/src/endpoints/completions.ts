@@ -1,4 +1,5 @@
 import type { Usage } from "../backends/backend.ts";
+import { type FieldName, isOfMessages, named } from "../chat/field-names.ts";
 import { parseJsonObject } from "../chat/json-body.ts";
 import type { ChatRequest } from "../chat/request.ts";
 import { type ServedWhole, serveStream, serveWhole } from "../chat/serve.ts";
@@ -14,7 +15,7 @@ export async function completions(c: GatewayContext): Promise<Response> {
   const { prompts, requests, n, echo } = readCompletions(parseJsonObject(await c.get("readBody")()), max_tokens);
   const [request] = requests as [ChatRequest];
   if (request.stream) {
-    const served = await serveStream(c, request);
+    const served = await named(fieldOf(null), () => serveStream(c, request));
     const format = new TextCompletionWriter(served.name, echo ? (prompts[0] ?? "") : "", request.includeUsage);
     return streamResponse(c, served, format);
   }
@@ -31,16 +32,23 @@ async function serveEach(c: GatewayContext, requests: readonly ChatRequest[]): P
   const served: ServedWhole[] = [];
   let cost = 0;
   try {
-    for (const request of requests) {
+    for (const [at, request] of requests.entries()) {
       cost += record.costUsd ?? 0;
       record.costUsd = null;
-      served.push(await serveWhole(c, request));
+      const name = fieldOf(requests.length === 1 ? null : at);
+      served.push(await named(name, () => serveWhole(c, request)));
     }
   } finally {
     record.costUsd = cost + (record.costUsd ?? 0);
     if (served.length > 0) record.usage = served.map(({ usage }) => usage).reduce(sum);
   }
   return served;
+}
+
+/** What a chat's field is called here: `at` is which of several prompts was the message. */
+function fieldOf(at: number | null): FieldName {
+  const prompt = at === null ? "prompt" : `prompt[${at}]`;
+  return (field) => (isOfMessages(field) ? prompt : field === "top_logprobs" ? "logprobs" : field);
 }
 
 function sum(left: Usage, right: Usage): Usage {

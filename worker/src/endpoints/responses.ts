@@ -1,3 +1,4 @@
+import { named } from "../chat/field-names.ts";
 import { type JsonObject, parseJsonObject } from "../chat/json-body.ts";
 import { streamResponse } from "../chat/stream-body.ts";
 import { talkStream, talkWhole } from "../conversation/serve.ts";
@@ -13,11 +14,15 @@ import {
 import { badRequest } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { json } from "./json.ts";
-import { type ResponseRequest, readResponseRequest } from "./responses/request.ts";
+import { type ResponseRequest, readResponseRequest, responseField } from "./responses/request.ts";
 import { ResponseWriter, responseBody } from "./responses/shapes.ts";
 
 /** `POST /v1/responses`: the part of OpenAI's newer API that its clients' main path needs, streamed and not. */
-export async function responses(c: GatewayContext): Promise<Response> {
+export function responses(c: GatewayContext): Promise<Response> {
+  return named(responseField, () => respond(c));
+}
+
+async function respond(c: GatewayContext): Promise<Response> {
   const { ambient, config } = c.get("gateway");
   const body = parseJsonObject(await c.get("readBody")());
   const asked = readResponseRequest(body, config.limits.max_tokens);

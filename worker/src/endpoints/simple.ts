@@ -1,4 +1,5 @@
 import type { Piece } from "../backends/backend.ts";
+import { type FieldName, isOfMessages, named } from "../chat/field-names.ts";
 import { DONE, type StreamFormat, sseEvent } from "../chat/format.ts";
 import { type JsonObject, parseJsonObject } from "../chat/json-body.ts";
 import { type ChatRequest, readChatRequest } from "../chat/request.ts";
@@ -18,6 +19,10 @@ import { json } from "./json.ts";
  */
 export async function simple(c: GatewayContext): Promise<Response> {
   const body = parseJsonObject(await c.get("readBody")());
+  return named(fieldOf(body), () => answer(c, body));
+}
+
+async function answer(c: GatewayContext, body: JsonObject): Promise<Response> {
   const request = readSimpleRequest(c, body);
   const talk = await talkFor(c, body, request);
   if (request.stream) {
@@ -34,11 +39,7 @@ function readSimpleRequest(c: GatewayContext, body: JsonObject): ChatRequest {
   const messages = readSimpleMessages(body);
   const model = body.model ?? defaultModel(config);
   if (model === null) throw new ApiError(404, "model_not_found", "This stage serves no chat model.");
-  try {
-    return readChatRequest({ model, messages, max_tokens, temperature, user, stream }, config.limits.max_tokens);
-  } catch (error) {
-    throw body.messages === undefined ? inHistory(error) : error;
-  }
+  return readChatRequest({ model, messages, max_tokens, temperature, user, stream }, config.limits.max_tokens);
 }
 
 function readSimpleMessages({ prompt, history, messages }: JsonObject): unknown {
@@ -56,11 +57,16 @@ function readSimpleMessages({ prompt, history, messages }: JsonObject): unknown 
   return [...before, { role: "user", content: prompt }];
 }
 
-/** A fault of a message, by the name of the field that it came in. */
-function inHistory(error: unknown): unknown {
-  if (!(error instanceof ApiError) || error.param?.startsWith("messages") !== true) return error;
-  const param = error.param.replace("messages", "history");
-  return new ApiError(error.status, error.code, error.message.replace(error.param, param), { param });
+/** What a chat's field is called here: the messages are the history, and the prompt behind it. */
+function fieldOf({ messages, history }: JsonObject): FieldName {
+  const before = Array.isArray(history) ? history.length : 0;
+  return (field) => {
+    if (!isOfMessages(field) || (messages !== undefined && messages !== null)) return field;
+    const at = /^messages\[(\d+)\]/.exec(field)?.[1];
+    // All of them together are mostly the history, where there is one.
+    const inHistory = at === undefined ? before > 0 : Number(at) < before;
+    return inHistory ? field.replace("messages", "history") : "prompt";
+  };
 }
 
 function simpleBody({ degraded }: AnswerName, text: string): JsonObject {

@@ -1,8 +1,9 @@
 import type { Message } from "../../backends/backend.ts";
+import { isOfMessages } from "../../chat/field-names.ts";
 import type { JsonObject } from "../../chat/json-body.ts";
 import { type ChatRequest, readChatRequest } from "../../chat/request.ts";
 import { sanitise } from "../../chat/sanitise.ts";
-import { ApiError, badRequest } from "../../errors.ts";
+import { badRequest } from "../../errors.ts";
 import { messagesOf } from "./input.ts";
 
 /** What `POST /v1/responses` asks for. */
@@ -44,7 +45,7 @@ export function readResponseRequest(body: JsonObject, maxTokens: number): Respon
     ...logprobsOf(body),
   };
   return {
-    request: renamed(() => readChatRequest(defined(chat), maxTokens)),
+    request: readChatRequest(defined(chat), maxTokens),
     instructions: instructionsOf(body.instructions),
     previous: previousOf(body.previous_response_id),
     store: body.store !== false,
@@ -119,16 +120,11 @@ function logprobsOf({ include, top_logprobs }: JsonObject): JsonObject {
   return { logprobs: true, top_logprobs };
 }
 
-/** A fault in a chat's field, by its name here. */
-function renamed<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.param === null) throw error;
-    const [field = ""] = error.param.split(/[.[]/);
-    const name = field === "messages" ? error.param.replace("messages", "input") : (NAMES[field] ?? error.param);
-    throw new ApiError(error.status, error.code, error.message.replace(error.param, name), { param: name });
-  }
+/** What a chat's field is called here. Which item a message came from is not known any more. */
+export function responseField(field: string): string {
+  if (isOfMessages(field)) return "input";
+  const [name = ""] = field.split(/[.[]/);
+  return NAMES[name] ?? field;
 }
 
 function objectField(value: unknown, path: string): JsonObject {
