@@ -1,0 +1,163 @@
+"""What a stage's gateway says of its rollouts: the shapes of ``worker/src/rollout/types.ts``, checked as they come in.
+
+Times are milliseconds since the epoch, weights whole percent, rates shares in ``[0, 1]``. Fields that a newer gateway
+adds are passed over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, Literal, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from sluiceway.errors import SluicewayError
+
+Millis = int | float
+Split = tuple[tuple[int, int], ...]
+Verdict = Literal["pass", "fail", "inconclusive"]
+
+RUNNING: Final = frozenset({"checking", "stepping", "awaiting", "paused", "watching"})
+"""The phases that end by themselves, or by a person."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """``weight`` is the candidate's share, ``hold_s`` the shortest time at it in seconds."""
+
+    weight: int
+    hold_s: float
+    approval: bool
+    margins: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Requests of one version since the rollout began, and the bad ones among them."""
+
+    requests: int
+    bad: int
+
+    @property
+    def rate(self) -> float | None:
+        return self.bad / self.requests if self.requests else None
+
+
+@dataclass(frozen=True)
+class GateView:
+    """One gate. ``difference`` is an interval for the candidate's bad share less stable's, valid at any time."""
+
+    name: str
+    mode: str
+    margin: float
+    slo: float | None
+    verdict: Verdict
+    reason: str | None
+    stable: Arm
+    candidate: Arm
+    difference: tuple[float, float] | None
+    failing: float
+    passing: float
+
+
+@dataclass(frozen=True)
+class ArmReadout:
+    """Of ``ab``: the gates of one arm."""
+
+    version: int
+    gates: tuple[GateView, ...]
+
+
+@dataclass(frozen=True)
+class RolloutView:
+    """One model. ``until``: when the hold or the watch is over; None while no clock runs."""
+
+    model: str
+    phase: str
+    paused_from: str | None
+    strategy: str | None
+    stable: int
+    candidates: tuple[int, ...]
+    weights: Split
+    step: int | None
+    steps: tuple[Step, ...]
+    since: Millis
+    until: Millis | None
+    waiting: str
+    platform: bool
+    gates: tuple[GateView, ...]
+    readout: tuple[ArmReadout, ...]
+    held: bool
+    spec_digest: str
+    order: str
+    revision: int
+    release: str
+
+    @property
+    def running(self) -> bool:
+        return self.phase in RUNNING
+
+
+@dataclass(frozen=True)
+class StageView:
+    """All models of a stage. ``revision`` never goes back."""
+
+    stage: str
+    revision: int
+    order: str
+    release: str
+    models: tuple[RolloutView, ...]
+
+
+@dataclass(frozen=True)
+class JournalEntry:
+    """One transition, or one thing worth knowing. ``number`` is 1, 2, 3 in each stage."""
+
+    number: int
+    at: Millis
+    model: str
+    kind: str
+    sentence: str
+    phase: str
+    weights: Split
+    release: str
+    cause: str
+    gates: tuple[GateView, ...]
+
+
+@dataclass(frozen=True)
+class JournalPage:
+    """Entries in their order; ``next`` is the ``after`` of the next page, None at the end."""
+
+    entries: tuple[JournalEntry, ...]
+    next: int | None
+
+
+Shape = TypeVar("Shape")
+
+
+def read(shape: type[Shape], document: object, path: str) -> Shape:
+    """``document`` as a ``shape``. Raises SluicewayError with the path of what is another than these shapes say."""
+    try:
+        found: Shape = _adapter(shape).validate_python(document)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join((path, *(str(part) for part in first["loc"])))
+        raise SluicewayError(
+            f"the gateway says it in another way than is known here: {first['msg']}",
+            path=where,
+            hint="the stage may run another Sluiceway than this one: `up` from this checkout, then try again",
+        ) from error
+    return found
+
+
+def document(view: object) -> dict[str, Any]:
+    """A view as plain JSON values, for ``--json``."""
+    plain: dict[str, Any] = _adapter(type(view)).dump_python(view, mode="json")
+    return plain
+
+
+@cache
+def _adapter(shape: type[Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(shape)
