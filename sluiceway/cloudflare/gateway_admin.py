@@ -72,16 +72,16 @@ class GatewayAdmin:
         """What the stage has spent this day and month, by key, team and model."""
         return self.send("GET", "/spend")
 
-    def send(self, method: str, path: str, body: Json | None = None) -> Json:
-        """One call, sent once: whether a change that got no answer was made, only a look can tell."""
+    def send(self, method: str, path: str, body: Json | None = None, *, look: str = "sluiceway keys list") -> Json:
+        """One call, sent once: whether a change that got no answer was made, only a look (by that command) can tell."""
         try:
             response = self._http.request(method, path, json=body)
         except httpx.HTTPError as fault:
-            look = "" if method == "GET" else "; then look (`sluiceway keys list`): it may have been done"
+            then = "" if method == "GET" else f"; then look (`{look}`): it may have been done"
             raise SluicewayError(
                 f"the gateway did not answer: {type(fault).__name__}",
                 path=self._url,
-                hint=f"see whether that URL can be reached from here{look}",
+                hint=f"see whether that URL can be reached from here{then}",
             ) from fault
         document = _document(response)
         if response.is_success and document is not None:
@@ -113,7 +113,8 @@ class GatewayAdmin:
         if status < 500:
             # The gateway begins with the field, which goes before it here as well.
             said = str(message).removeprefix(f"`{path}`").removeprefix(":").strip().rstrip(".")
-            return UserError(said, path=path, hint=_HINTS.get(str(code), "mend that, and try again"))
+            hint = str(told.get("hint") or _HINTS.get(str(code), "mend that, and try again"))
+            return UserError(said, path=path, hint=hint)
         return SluicewayError(
             f"the gateway failed: {str(message).rstrip('.')} ({code}, request {told.get('request_id')})",
             path=self._url,

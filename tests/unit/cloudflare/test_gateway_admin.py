@@ -129,3 +129,10 @@ def test_an_admin_key_that_no_header_can_hold_is_refused_without_being_shown(key
     with pytest.raises(UserError, match="can't travel") as caught:
         GatewayAdmin(URL, key)
     assert not key.strip() or key not in caught.value.render()
+
+
+def test_a_hint_that_the_gateway_gives_is_told() -> None:
+    error = {"message": "chat is not paused.", "code": "not_paused", "hint": "`sluiceway rollout show chat dev`"}
+    with admin(lambda _: httpx.Response(409, json={"error": error})) as client, pytest.raises(UserError) as caught:
+        client.send("POST", "/rollouts/chat/resume", {})
+    assert (caught.value.message, caught.value.hint) == ("chat is not paused", error["hint"])
