@@ -207,7 +207,9 @@ async function degrade({ trip, visit }: Fare, error: unknown): Promise<Kept> {
   // A model that this gateway never runs is no bad day: whoever asks it should know.
   if (!(error instanceof NoAnswer) || error.status === 501) throw error;
   const { c, chain, request } = trip;
-  const instead = await degradedAnswer(c, () => keysOf(trip, visit.key), chain.first, wantsJson(request));
+  // A model at its limit is not down, and waiting helps: the client is told how long.
+  const textless = error.status === 429 || wantsNoOther(c) || wantsJson(request);
+  const instead = await degradedAnswer(c, () => keysOf(trip, visit.key), chain.first, textless);
   if (instead === null) throw error;
   const { how, answer, route } = instead;
   c.get("record").degraded = how;

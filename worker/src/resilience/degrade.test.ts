@@ -137,6 +137,48 @@ describe("when no backend answers", () => {
     expect(response.status).toBe(502);
   });
 
+  it.each([
+    ["a limit", refuse(429, 3039, "slow down", { "retry-after": "60" }), "upstream_rate_limited"],
+    ["the day's quota", refuse(429, 3036, "used up"), "upstream_quota_exceeded"],
+  ])("%s stays a 429 that says when to come again: waiting helps, and nothing is down", async (_, reply, code) => {
+    for (const stream of [false, true]) {
+      const stage = stageOf({ default_answer: "Later.", queue_ms: 0 });
+      stage.ai.replyWith(reply);
+      const response = await stage.chat({ ...fresh(), stream });
+      expect([response.status, (await errorOf(response)).code]).toEqual([429, code]);
+      expect(response.headers.get("retry-after")).toBe("60");
+      expect(response.headers.get("x-sluiceway-degraded")).toBeNull();
+    }
+  });
+
+  it("the caller's own limit of tokens stays a 429", async () => {
+    const limits = { body_bytes: 1_048_576, requests: 5, period: 60, tokens_per_minute: 1_000 };
+    const stage = stageOf({ default_answer: "Later." }, { limits, cache: { enabled: false, ttl: 0 } });
+    expect((await stage.chat({ ...fresh(), max_tokens: 900 })).status).toBe(200);
+    const response = await stage.chat({ ...fresh(), max_tokens: 990 });
+    expect([response.status, (await errorOf(response)).code]).toEqual([429, "tokens_per_minute_exceeded"]);
+  });
+
+  it("an old answer stands in for a model at its limit all the same", async () => {
+    const stage = stageOf({ default_answer: "Later.", stale: 600, queue_ms: 0 }, { cache });
+    stage.ai.replyWith(answerWith("Kept from before."));
+    const body = fresh();
+    await stage.chat(body);
+    stage.ahead += 11_000;
+    stage.ai.replyWith(refuse(429, 3039, "slow down"));
+    const response = await stage.chat(body);
+    expect([response.status, response.headers.get("x-sluiceway-degraded")]).toEqual([200, "stale"]);
+  });
+
+  it("who wants no other than the model it named gets its failure, not the stage's text", async () => {
+    const stage = stageOf({ default_answer: "Later." });
+    stage.ai.replyWith(oops);
+    for (const stream of [false, true]) {
+      const response = await stage.chat({ ...fresh(), stream }, { "x-sluiceway-fallback": "none" });
+      expect([response.status, (await errorOf(response)).code]).toEqual([502, "upstream_error"]);
+    }
+  });
+
   it("gw_08 the client's own fault stays an error", async () => {
     const stage = stageOf({ default_answer: "Later.", stale: 600 });
     stage.ai.replyWith(refuse(400, 5006, "bad input"));

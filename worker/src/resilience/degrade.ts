@@ -14,14 +14,14 @@ const NOTHING: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0
 
 /**
  * What the stage gives when no backend of a request has an answer: the first cached one whose time is over, else the
- * stage's own text, unless the client parses what it gets. Null when the stage wants it to fail. `keys`: under which an
- * answer may be kept, by the version that gave it.
+ * stage's own text, unless the client is served worse by that (`textless`). Null when the stage wants it to fail. `keys`:
+ * under which an answer may be kept, by the version that gave it.
  */
 export async function degradedAnswer(
   c: GatewayContext,
   keys: () => AsyncIterable<readonly [key: string, by: Route]>,
   first: Route,
-  parsed: boolean,
+  textless: boolean,
 ): Promise<Degraded | null> {
   const { config, cache } = c.get("gateway");
   const { stale, default_answer: text } = config.resilience;
@@ -31,7 +31,7 @@ export async function degradedAnswer(
       if (answer !== null) return { how: "stale", answer, route };
     }
   }
-  if (text === null || parsed) return null;
+  if (text === null || textless) return null;
   const message = { role: "assistant" as const, content: text };
   const choices = [{ index: 0, message, finish_reason: "stop" }];
   return { how: "default", answer: { choices, usage: NOTHING }, route: first };
