@@ -100,7 +100,7 @@ export const Guard = v.object({
   /** What becomes of a prompt that looks like an injection: nothing, a mark in log and header, a 400. */
   mode: v.optional(v.picklist(["off", "flag", "block"]), "flag"),
   threshold: v.optional(share, 0.5),
-  /** Longest text of one request, in characters. */
+  /** Longest text that one request may send, in characters. */
   max_characters: v.optional(positive, 1_000_000),
   /** Mask secrets and personal data in what goes to the model, and in what comes back. Logs are always masked. */
   mask_prompts: v.optional(v.boolean(), false),

@@ -15,6 +15,8 @@ export interface ChatRequest {
   readonly includeUsage: boolean;
   /** Everything that shapes the answer, as the client sent it: what an exact cache must tell apart. */
   readonly identity: JsonObject;
+  /** What the client sent was judged before its history was added, which was accepted when it was sent. */
+  readonly judged?: boolean;
 }
 
 /** Fields that only say who asks, which model (the route tells it better), or how the answer is wrapped. */

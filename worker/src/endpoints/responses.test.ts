@@ -313,6 +313,8 @@ describe("POST /v1/responses", () => {
     [{ input: [{ role: "user", content: attack }], instructions: "Be kind.", stream: true }, "prompt_injection"],
     [{ input: attack, store: false, instructions: "Be kind." }, "prompt_injection"],
     [{ input: "1".repeat(200) }, "string_above_max_length"],
+    [{ input: "Hi", instructions: "1".repeat(200) }, "string_above_max_length"],
+    [{ input: "Hi", instructions: "1".repeat(200), store: false }, "string_above_max_length"],
     [
       { input: [{ role: "user", content: [{ type: "input_image", image_url: "data:image/png,x" }] }] },
       "invalid_request",

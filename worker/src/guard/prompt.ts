@@ -11,11 +11,16 @@ import { guardValue } from "./values.ts";
 /** Who may bring in words of strangers: the system's are the application's own, the assistant's were looked over. */
 const LOOKED_AT: ReadonlySet<string> = new Set(["user", "tool"]);
 
-/** Looks a request over before anything is spent on it; gives what goes on. Throws the 400 of a refused prompt. */
-export function guardPrompt(c: GatewayContext, request: ChatRequest): ChatRequest {
+/**
+ * Looks a request over before anything is spent on it; gives what goes on. One that was judged is masked alone. `lead`:
+ * what the client wants to go before its messages. Throws the 400 of a refused prompt.
+ */
+export function guardPrompt(c: GatewayContext, request: ChatRequest, lead: readonly Message[] = []): ChatRequest {
   const { mode, mask_prompts, max_characters } = c.get("gateway").config.guard;
-  checkLength(request.messages, max_characters);
-  if (mode !== "off") lookForInjection(c, request.messages);
+  if (request.judged !== true) {
+    checkLength([...lead, ...request.messages], max_characters);
+    if (mode !== "off") lookForInjection(c, request.messages);
+  }
   return mask_prompts ? masked(c, request) : request;
 }
 
