@@ -35,6 +35,8 @@ def export_stage(plan: StagePlan, rendered: RenderedStage, declared: DeclaredSta
         },
         "wrangler_toml": _wrangler_toml(plan, rendered, declared, workspace),
     }
+    if rollouts := plan.rollout_sentences():
+        outputs["rollouts"] = list(rollouts)
     for name, value in outputs.items():
         pulumi.export(name, value)
 

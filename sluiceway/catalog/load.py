@@ -134,6 +134,8 @@ def _check_fallbacks(models: tuple[Model, ...]) -> None:
                 hint = f"name a model of the task {model.task}"
                 message = f"this model's task is {other.task}, not {model.task}"
                 raise UserError(message, path=path, got=text, hint=hint)
+            if model.task == "embed":
+                checks.one_space(model, other, text, path)
 
 
 def _prompt(folder: Path, version: Version, path: str) -> str | None:

@@ -79,7 +79,8 @@ def _read(stage: str, path: Path) -> PreviewReport:
         PreviewStep(step["op"], step["type"], step["name"], tuple(step.get("changed", ())))
         for step in document.get("steps", ())
     )
-    return PreviewReport(stage, document.get("changes", {}), steps)
+    rollouts = tuple(str(sentence) for sentence in document.get("rollouts", ()))
+    return PreviewReport(stage, document.get("changes", {}), steps, rollouts)
 
 
 def _variable(name: str) -> str:

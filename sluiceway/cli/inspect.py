@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from sluiceway import catalog, settings
-from sluiceway.cli.context import check_stage, find_workspace
-from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text
+from sluiceway.cli.context import Checked, check_stage, find_workspace
+from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text, say
+from sluiceway.planning.warnings import needed, warnings
 from sluiceway.render import render_stage
 
 
@@ -26,7 +28,7 @@ def validate(
     names = [stage] if stage else list(settings.stages(workspace))
     found = [check_stage(workspace, name) for name in names]
     if as_json:
-        print_json([{"stage": one.stage, "worker": one.plan.worker_name, "ok": True} for one in found])
+        print_json([_validated(one) for one in found])
         return
     for one in found:
         splits = "; ".join(
@@ -34,6 +36,31 @@ def validate(
             for model in one.plan.models
         )
         print_text(f"{one.stage:<11} ok  {one.plan.worker_name}  {splits}")
+        for row in _rollouts(one):
+            print_text(f"{'':<15} {row['rollout']}")
+            if row["needs"]:
+                print_text(f"{'':<15} {row['needs']}")
+        for warned in warnings(one.plan, one.settings.source):
+            say(warned.render())
+
+
+def _validated(one: Checked) -> dict[str, object]:
+    found = warnings(one.plan, one.settings.source)
+    return {
+        "stage": one.stage,
+        "worker": one.plan.worker_name,
+        "ok": True,
+        "rollouts": _rollouts(one),
+        "warnings": [asdict(warned) for warned in found],
+    }
+
+
+def _rollouts(one: Checked) -> list[dict[str, str | None]]:
+    return [
+        {"model": model.name, "rollout": model.rollout.sentence(model.name), "needs": needed(model.rollout)}
+        for model in one.plan.models
+        if model.rollout
+    ]
 
 
 def models(as_json: JsonFlag = False) -> None:

@@ -148,13 +148,14 @@ def _finish(checked: Checked, watch: Watch, result: Result, as_json: bool) -> No
                 "operation": result.operation,
                 "changes": result.changes,
                 "steps": watch.steps_json(),
+                "rollouts": list(checked.plan.rollout_sentences()),
                 "outputs": outputs,
                 "seconds": round(result.seconds, 2),
             }
         )
         return
     if result.operation == "preview":
-        for line in watch.summary():
+        for line in (*watch.summary(), *checked.plan.rollout_sentences()):
             print_text(line)
     say(count_line(result))
     if result.operation == "up":

@@ -8,10 +8,14 @@ NOTHING: Final = object()
 
 
 class Fault(ValueError):
-    """``message`` says the rule, ``got`` what broke it (``NOTHING`` when the message says it), ``hint`` what to do."""
+    """``message`` says the rule, ``got`` what broke it (``NOTHING`` when the message says it), ``hint`` what to do.
 
-    def __init__(self, message: str, *, hint: str, got: object = NOTHING) -> None:
+    ``at``: where inside the value it stood, when the value is a block: ``.steps[1].weight``.
+    """
+
+    def __init__(self, message: str, *, hint: str, got: object = NOTHING, at: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.got = got
         self.hint = hint
+        self.at = at

@@ -37,6 +37,7 @@ class PreviewReport:
     stage: str
     changes: Mapping[str, int]
     steps: tuple[PreviewStep, ...]
+    rollouts: tuple[str, ...] = ()
     error: str | None = None
 
 
@@ -52,6 +53,7 @@ def markdown(report: PreviewReport, commit: str | None = None) -> str:
     else:
         lines += [_summary(report.changes), ""]
         lines += _table(report.steps)
+        lines += _rollouts(report.rollouts)
     if commit:
         lines += [f"Commit {commit[:12]}."]
     return "\n".join(lines).rstrip() + "\n"
@@ -75,6 +77,12 @@ def _table(steps: Sequence[PreviewStep]) -> list[str]:
     if len(steps) > _MOST_STEPS:
         rows.append(f"   and {len(steps) - _MOST_STEPS} more")
     return [*rows, "```", ""]
+
+
+def _rollouts(sentences: Sequence[str]) -> list[str]:
+    if not sentences:
+        return []
+    return ["Rollouts that this commit declares:", "", *(f"- {sentence}" for sentence in sentences), ""]
 
 
 def _fence(text: str) -> list[str]:

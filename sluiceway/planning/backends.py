@@ -12,15 +12,16 @@ from sluiceway.settings.model import Settings
 def check(
     settings: Settings, models: tuple[ModelPlan, ...], secrets: tuple[str, ...], gateway: GatewayPlan | None
 ) -> None:
-    """UserError for the first version in a split that this stage can't ask, or fallback that it doesn't serve.
+    """UserError for the first version in a split or rollout that this stage can't ask, or fallback that it doesn't
+    serve.
 
-    Versions outside every split may lack a secret or a gateway: a stage needn't be ready for all that was ever tried.
+    Other versions may lack a secret or a gateway: a stage needn't be ready for all that was ever tried.
     """
     root = f"{settings.source}: config.sluiceway:models"
     for model in models:
-        by_number = {version.number: version for version in model.versions}
-        for at, (number, _) in enumerate(model.split.weights):
-            _reachable(settings, by_number[number], secrets, gateway, f"{root}.{model.name}.split[{at}].version")
+        by_ref = {str(version.ref): version for version in model.versions}
+        for place, version in settings.models[model.name].named():
+            _reachable(settings, by_ref[version], secrets, gateway, f"{root}.{model.name}.{place}")
         for target in model.fallback:
             name = target.partition("@")[0]
             if name not in settings.models:

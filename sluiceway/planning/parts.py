@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sluiceway.domain.model import ModelVersion, Task
+from sluiceway.domain.rollout import RolloutSpec
 from sluiceway.domain.split import Split
 from sluiceway.planning.policy_parts import Semantic
 
@@ -123,7 +124,10 @@ class RateLimitRule:
 
 @dataclass(frozen=True)
 class ModelPlan:
-    """A served model with all its versions, since a rollback may need any of them."""
+    """A served model with all its versions, since a rollback may need any of them.
+
+    ``split`` is what serves if nothing else is known; with a ``rollout`` its controller moves the weights.
+    """
 
     name: str
     task: Task
@@ -131,6 +135,7 @@ class ModelPlan:
     versions: tuple[ModelVersion, ...]
     split: Split
     fallback: tuple[str, ...] = ()
+    rollout: RolloutSpec | None = None
 
 
 @dataclass(frozen=True)
@@ -170,6 +175,7 @@ class Cache:
     enabled: bool
     ttl: int
     sampled: bool
+    coalesce_ms: int
     semantic: Semantic | None
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from sluiceway.catalog import Catalog
-from sluiceway.domain.model import parse_ref
+from sluiceway.domain.model import Model, parse_ref
 from sluiceway.domain.split import Split
 from sluiceway.errors import UserError
-from sluiceway.planning import backends, edge, names, storage
+from sluiceway.planning import backends, edge, names, rollouts, storage
 from sluiceway.planning.bindings import EXPORTS, NAMES, bindings
 from sluiceway.planning.parts import (
     Cache,
@@ -25,7 +25,7 @@ from sluiceway.planning.pick import pick
 from sluiceway.planning.policies import auth, policies, semantic
 from sluiceway.planning.stage_plan import StagePlan
 from sluiceway.settings.checks import STAGE_SECRETS
-from sluiceway.settings.model import Settings
+from sluiceway.settings.model import ModelSettings, Settings
 
 COMPATIBILITY_DATE: Final = "2026-07-01"
 # So that a client who leaves before the first byte ends the model's work as well.
@@ -71,6 +71,7 @@ def plan(settings: Settings, catalog: Catalog) -> StagePlan:
         policies=policies(settings, catalog, secrets),
         log=Log(pick(settings.log.prompts, False)),
         observability=_observability(settings),
+        rollouts=rollouts.told(settings, secrets),
     )
 
 
@@ -83,12 +84,18 @@ def _models(settings: Settings, catalog: Catalog) -> tuple[ModelPlan, ...]:
     plans = []
     for name in sorted(settings.models):
         model = catalog.model(name, f"{root}.{name}")
-        weights = []
-        for at, weight in enumerate(settings.models[name].split):
-            version = catalog.version(parse_ref(weight.version), f"{root}.{name}.split[{at}].version")
-            weights.append((version.number, weight.weight))
-        plans.append(ModelPlan(name, model.task, model.default, model.versions, Split(tuple(weights)), model.fallback))
+        stated = settings.models[name]
+        for place, version in stated.named():
+            catalog.version(parse_ref(version), f"{root}.{name}.{place}")
+        plans.append(_model(model, stated, f"{root}.{name}"))
     return tuple(plans)
+
+
+def _model(model: Model, stated: ModelSettings, path: str) -> ModelPlan:
+    rollout = rollouts.rollout(stated.rollout, model.task, f"{path}.rollout") if stated.rollout else None
+    weights = tuple((parse_ref(weight.version).number, weight.weight) for weight in stated.split or ())
+    split = rollout.split() if rollout else Split(weights)
+    return ModelPlan(model.name, model.task, model.default, model.versions, split, model.fallback, rollout)
 
 
 def _secrets(settings: Settings) -> tuple[str, ...]:
@@ -117,7 +124,11 @@ def _limits(settings: Settings) -> Limits:
 def _cache(settings: Settings) -> Cache:
     stated = settings.cache
     return Cache(
-        pick(stated.enabled, True), pick(stated.ttl, 300), pick(stated.sampled, False), semantic(stated.semantic)
+        enabled=pick(stated.enabled, True),
+        ttl=pick(stated.ttl, 300),
+        sampled=pick(stated.sampled, False),
+        coalesce_ms=pick(stated.coalesce_ms, 30_000),
+        semantic=semantic(stated.semantic),
     )
 
 

@@ -128,6 +128,14 @@ class Semantic:
 
 
 @dataclass(frozen=True)
+class Rollouts:
+    """Who is told of each transition: the name of the secret with the address, and the form, json or slack."""
+
+    webhook_secret: str
+    format: str
+
+
+@dataclass(frozen=True)
 class Policies:
     """The blocks of config.json that say what the gateway does around a model."""
 
@@ -144,7 +152,7 @@ class Policies:
         return {block: whole[block] for block in blocks or whole}
 
 
-def document(part: Policies | Auth | Semantic) -> dict[str, Json]:
+def document(part: Policies | Auth | Semantic | Rollouts) -> dict[str, Json]:
     """A part as plain JSON: lists for tuples."""
     return cast("dict[str, Json]", _plain(asdict(part)))
 

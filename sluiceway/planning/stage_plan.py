@@ -24,7 +24,7 @@ from sluiceway.planning.parts import (
     RateLimitRule,
     Zone,
 )
-from sluiceway.planning.policy_parts import Auth, Policies, document
+from sluiceway.planning.policy_parts import Auth, Policies, Rollouts, document
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,15 @@ class StagePlan:
     policies: Policies
     log: Log
     observability: Observability
+    rollouts: Rollouts | None
 
     def models_document(self) -> dict[str, Json]:
         """The value of ``models`` in config.json."""
         return {model.name: self._model(model) for model in self.models}
+
+    def rollout_sentences(self) -> tuple[str, ...]:
+        """What each rollout means, for people: ``chat: chat@1 -> chat@2 by canary 1, 10, 50, 100 %, at least 2 h``."""
+        return tuple(model.rollout.sentence(model.name) for model in self.models if model.rollout)
 
     def release_inputs(self) -> dict[str, Json]:
         """What a release is made of, apart from the bundle's digest."""
@@ -77,8 +82,10 @@ class StagePlan:
 
     def config_document(self, release: str) -> dict[str, Json]:
         """The whole of config.json, which the Worker of this stage reads when it starts."""
+        told: dict[str, Json] = {"rollouts": document(self.rollouts)} if self.rollouts else {}
         return {
             **self.release_inputs(),
+            **told,
             "stage": self.stage,
             "release": release,
             "worker": self.worker_name,
@@ -101,7 +108,13 @@ class StagePlan:
     def _cache(self) -> Json:
         cache = self.cache
         semantic = document(cache.semantic) if cache.semantic else None
-        return {"enabled": cache.enabled, "ttl": cache.ttl, "sampled": cache.sampled, "semantic": semantic}
+        return {
+            "enabled": cache.enabled,
+            "ttl": cache.ttl,
+            "sampled": cache.sampled,
+            "coalesce_ms": cache.coalesce_ms,
+            "semantic": semantic,
+        }
 
     def _model(self, model: ModelPlan) -> Json:
         document: dict[str, Json] = {
@@ -113,6 +126,8 @@ class StagePlan:
             document["default"] = True
         if model.fallback:
             document["fallback"] = list(model.fallback)
+        if model.rollout:
+            document["rollout"] = model.rollout.document()
         return document
 
     def _version(self, version: ModelVersion) -> Json:

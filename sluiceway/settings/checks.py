@@ -10,6 +10,7 @@ from sluiceway.domain.model import parse_ref
 from sluiceway.domain.stage import LOCAL, LOCAL_ACCOUNT, ORDER
 from sluiceway.errors import UserError
 from sluiceway.settings.model import Settings
+from sluiceway.settings.policies import is_loopback
 
 GATEWAY_KEY: Final = "API_KEY"
 STAGE_SECRETS: Final = (GATEWAY_KEY, "ADMIN_KEY")
@@ -22,8 +23,9 @@ def check(settings: Settings, where: Where) -> None:
     _account(settings, where)
     _worker_name(settings, where)
     _zone(settings, where)
-    _splits(settings, where)
+    _versions(settings, where)
     _secrets(settings, where)
+    _loopback(settings, where)
 
 
 def _account(settings: Settings, where: Where) -> None:
@@ -81,16 +83,17 @@ def _zone(settings: Settings, where: Where) -> None:
             raise UserError("a rule's name stands once", path=path, got=name, hint=f"name it {name}-{at + 1}, say")
 
 
-def _splits(settings: Settings, where: Where) -> None:
+def _versions(settings: Settings, where: Where) -> None:
     for model, of_model in settings.models.items():
-        for at, weight in enumerate(of_model.split):
-            ref = parse_ref(weight.version)
+        for place, version in of_model.named():
+            ref = parse_ref(version)
             if ref.model != model:
+                kind = "split" if of_model.rollout is None else "rollout"
                 raise UserError(
-                    f"a split of {model} names versions of {model}",
-                    path=where(f"models.{model}.split[{at}].version"),
-                    got=weight.version,
-                    hint=f"write {model}@{ref.number}, or give {ref.model} a split of its own beside {model}",
+                    f"a {kind} of {model} names versions of {model}",
+                    path=where(f"models.{model}.{place}"),
+                    got=version,
+                    hint=f"write {model}@{ref.number}, or give {ref.model} a {kind} of its own beside {model}",
                 )
 
 
@@ -102,3 +105,18 @@ def _secrets(settings: Settings, where: Where) -> None:
             got=list(settings.secrets),
             hint="the gateway's own key is always among the secrets",
         )
+
+
+def _loopback(settings: Settings, where: Where) -> None:
+    """Whoever is on the way could let anybody in, or read along, everywhere but on stage local."""
+    if settings.stage == LOCAL:
+        return
+    otlp = settings.telemetry.otlp
+    addresses = [("telemetry.otlp.endpoint", otlp.endpoint)] if otlp else []
+    for at, issuer in enumerate(settings.auth.issuers):
+        addresses.append((f"auth.issuers[{at}].issuer", issuer.issuer))
+        addresses.append((f"auth.issuers[{at}].jwks_uri", issuer.jwks_uri))
+    for path, address in addresses:
+        if is_loopback(address):
+            hint = f"write https:{address.removeprefix('http:')}; http on this machine is for stage {LOCAL} alone"
+            raise UserError("is an https:// address", path=where(path), got=address, hint=hint)

@@ -51,6 +51,7 @@ def told(error: ValidationError, model: type[BaseModel], where: Callable[[str], 
     if not isinstance(cause, Fault):
         rule = _rule(kind, found.get("ctx", {}))
         return UserError(rule, path=path, got=_Brief(value), hint=_hint(kind, value, takes(model, location)))
+    path = where(dotted(location) + cause.at)
     if cause.got is NOTHING:
         return UserError(cause.message, path=path, hint=cause.hint)
     return UserError(cause.message, path=path, got=_Brief(cause.got), hint=cause.hint)

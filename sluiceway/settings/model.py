@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from sluiceway.domain.fault import Fault
 from sluiceway.domain.model import parse_ref
@@ -47,6 +47,7 @@ from sluiceway.settings.policies import (
     TelemetrySettings,
     TimeoutsSettings,
 )
+from sluiceway.settings.rollouts import RolloutSettings, RolloutsSettings
 
 DAY = 86_400
 
@@ -73,9 +74,29 @@ def _sums(weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
 
 
 class ModelSettings(Block):
-    """``split``: the stable version first. A list, since the engine sorts the keys of a mapping."""
+    """``split``: the stable version first. A list, since the engine sorts the keys of a mapping.
 
-    split: Annotated[Rows[Weight], AfterValidator(_sums)]
+    ``rollout`` in its place: the way from one version to another.
+    """
+
+    split: Annotated[Rows[Weight], AfterValidator(_sums)] | None = None
+    rollout: RolloutSettings | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> ModelSettings:
+        if self.split is not None and self.rollout is not None:
+            hint = "take split out: while a rollout is declared, its controller moves the weights"
+            raise Fault("a model has a split or a rollout, not both", hint=hint)
+        if self.split is None and self.rollout is None:
+            hint = "add split: with a version and its weight in each entry, or rollout: with its strategy and versions"
+            raise Fault("a model has a split or a rollout", hint=hint)
+        return self
+
+    def named(self) -> tuple[tuple[str, str], ...]:
+        """The versions that it names, each with its place: ``("split[0].version", "chat@1")``; stable first."""
+        if self.rollout is not None:
+            return tuple((f"rollout.{place}", version) for place, version in self.rollout.named())
+        return tuple((f"split[{at}].version", weight.version) for at, weight in enumerate(self.split or ()))
 
 
 class BucketSettings(Block):
@@ -147,11 +168,15 @@ class LimitsSettings(Block):
 
 
 class CacheSettings(Block):
-    """``ttl`` in seconds; KV keeps nothing for less than 60. ``sampled``: also answers that chance had a part in."""
+    """``ttl`` in seconds; KV keeps nothing for less than 60. ``sampled``: also answers that chance had a part in.
+
+    ``coalesce_ms``: longest that a request waits for an equal one on its way; 0: each asks for itself.
+    """
 
     enabled: bool | None = None
     sampled: bool | None = None
     ttl: Annotated[int, Field(ge=60, le=30 * DAY)] | None = None
+    coalesce_ms: Annotated[int, Field(ge=0, le=600_000)] | None = None
     semantic: SemanticSettings | None = None
 
 
@@ -188,6 +213,7 @@ class Settings(Block):
     custom_domains: Listed[Hostname] = ()
     crons: Listed[CronText] = ()
     models: Annotated[Mapping[ModelName, ModelSettings], AfterValidator(frozen_mapping)] = Field(default_factory=dict)
+    rollouts: RolloutsSettings | None = None
     bucket: BucketSettings = BucketSettings()
     gateway: GatewaySettings = GatewaySettings()
     queue: QueueSettings = QueueSettings()

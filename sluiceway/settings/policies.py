@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -14,6 +15,8 @@ Share = Annotated[float, Field(ge=0, le=1, strict=False)]
 Dollars = Annotated[float, Field(ge=0, le=10_000_000, strict=False)]
 Milliseconds = Annotated[int, Field(ge=1, le=600_000)]
 
+_LOOPBACK: Final = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?")
+
 
 def _target(text: str) -> str:
     if "@" in text:
@@ -22,15 +25,32 @@ def _target(text: str) -> str:
 
 
 def _https(text: str) -> str:
-    host = text.removeprefix("https://").partition("/")[0]
-    if not text.startswith("https://") or not host or "@" in host or any(mark.isspace() for mark in text):
+    if not _is_address(text, "https://"):
         raise Fault("is an https:// address", got=text, hint="write it like https://collector.example.com/v1/traces")
     return text
+
+
+def _https_or_loopback(text: str) -> str:
+    return text if is_loopback(text) else _https(text)
+
+
+def is_loopback(text: str) -> bool:
+    """Whether it is an http address on this machine, where nobody is on the way."""
+    if not _is_address(text, "http://"):
+        return False
+    return _LOOPBACK.fullmatch(text.removeprefix("http://").partition("/")[0]) is not None
+
+
+def _is_address(text: str, scheme: str) -> bool:
+    host = text.removeprefix(scheme).partition("/")[0]
+    return text.startswith(scheme) and bool(host) and "@" not in host and not any(mark.isspace() for mark in text)
 
 
 ModelTarget = Annotated[str, AfterValidator(_target)]
 """A model by name, which follows its split, or one version: ``chat-small``, ``chat@1``."""
 Address = Annotated[str, AfterValidator(_https)]
+NearAddress = Annotated[str, AfterValidator(_https_or_loopback)]
+"""On stage local also http on this machine; ``sluiceway.settings.checks`` refuses that elsewhere."""
 Claim = Annotated[
     str,
     AfterValidator(matching(r"[A-Za-z0-9_:/.-]{1,200}", "is the name of a claim", "write it like sub or groups")),
@@ -90,8 +110,8 @@ class BudgetsSettings(Block):
 class IssuerSettings(Block):
     """Whose tokens open the stage: an OAuth or OIDC issuer. ``leeway`` in seconds."""
 
-    issuer: Address
-    jwks_uri: Address
+    issuer: NearAddress
+    jwks_uri: NearAddress
     audience: Annotated[Listed[str], Field(min_length=1)]
     algorithms: Listed[Algorithm] | None = None
     leeway: Annotated[int, Field(ge=0, le=300)] | None = None
@@ -132,7 +152,7 @@ class OtlpSettings(Block):
     ``secret``: name of the secret that holds its headers, ``name=value,name=value``.
     """
 
-    endpoint: Address
+    endpoint: NearAddress
     share: Share | None = None
     secret: SecretName | None = None
 
