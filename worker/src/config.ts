@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import { Auth, Budgets, Conversations, Guard, Resilience, Semantic, Telemetry, Timeouts } from "./config-policies.ts";
+import { Rollout, Rollouts, rolloutFault } from "./config-rollout.ts";
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const positive = v.pipe(v.number(), v.integer(), v.minValue(1));
@@ -49,6 +50,8 @@ const Model = v.object({
     v.array(v.tuple([positive, v.pipe(count, v.maxValue(100))])),
     v.minLength(1, "must name at least one version"),
   ),
+  /** The way from one version to another. Null: the split is all there is. */
+  rollout: v.optional(v.nullable(Rollout), null),
 });
 
 /** Names travel in headers and paths, and `@` sets off the version. */
@@ -94,6 +97,7 @@ const Config = v.object({
   guard: v.optional(Guard, {}),
   telemetry: v.optional(Telemetry, {}),
   conversations: v.optional(Conversations, {}),
+  rollouts: v.optional(Rollouts, {}),
   log: v.object({ prompts: v.boolean() }),
 });
 
@@ -137,6 +141,8 @@ function checkModel(name: string, model: Model): void {
   }
   const fault = splitFault(model.split, model.versions);
   if (fault !== null) throw new ConfigError(`models.${name}.split`, fault);
+  const [at, why] = (model.rollout && rolloutFault(model.rollout, model.versions)) ?? [];
+  if (why !== undefined) throw new ConfigError(`models.${name}.rollout.${at}`, why);
 }
 
 /** What a version lacks to be asked, or null: the field, and what is wrong with it. */
