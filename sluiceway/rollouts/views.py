@@ -7,7 +7,6 @@ adds are passed over.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -158,6 +157,10 @@ def document(view: object) -> dict[str, Any]:
     return plain
 
 
-@cache
+_ADAPTERS: Final[dict[type[Any], TypeAdapter[Any]]] = {}
+
+
 def _adapter(shape: type[Any]) -> TypeAdapter[Any]:
-    return TypeAdapter(shape)
+    if shape not in _ADAPTERS:
+        _ADAPTERS[shape] = TypeAdapter(shape)
+    return _ADAPTERS[shape]

@@ -26,7 +26,9 @@ def gate(name: str = "errors", **changes: object) -> Json:
 
 
 def view(model: str = "chat", **changes: object) -> Json:
-    steps = [{"weight": weight, "hold_s": 600, "approval": weight == 50, "margins": {}} for weight in (1, 10, 50, 100)]
+    steps: list[Json] = [
+        {"weight": weight, "hold_s": 600, "approval": weight == 50, "margins": {}} for weight in (1, 10, 50, 100)
+    ]
     return {
         "model": model, "phase": "stepping", "paused_from": None, "strategy": "canary", "stable": 1, "candidates": [2],
         "weights": [[1, 90], [2, 10]], "step": 1, "steps": steps, "since": BEGAN, "until": BEGAN + 600_000,
