@@ -16,6 +16,7 @@ from sluiceway.domain.release import Json
 from sluiceway.domain.split import Split
 
 Strategy = Literal["canary", "blue-green", "ab", "shadow"]
+Reaction = Literal["rollback", "hold"]
 GateName = Literal[
     "errors",
     "first_token",
@@ -80,8 +81,8 @@ class RolloutSpec:
     checks: tuple[Literal["golden"], ...]
     watch_s: int
     warm_s: int
-    on_fail: Literal["rollback", "hold"]
-    no_control: Literal["hold", "rollback"]
+    on_fail: Reaction
+    no_control: Reaction
     grace_s: int
     mirror: int
     attempt: int

@@ -10,11 +10,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from sluiceway.domain import rollout_rules as rules
 from sluiceway.domain.duration import seconds
 from sluiceway.domain.fault import Fault
-from sluiceway.domain.rollout import GATES, Strategy
+from sluiceway.domain.rollout import GATES, Reaction, Strategy
 from sluiceway.domain.stage import nearest
 from sluiceway.settings.fields import Block, Listed, Rows, SecretName, VersionRef, frozen_mapping
 
 Duration = Annotated[int, BeforeValidator(seconds), Field(description="a time like 30s, 10m, 2h or 1d")]
+Version = Annotated[VersionRef, Field(description="a version of the model, like chat@1")]
 Margin = Annotated[float, Field(ge=0, le=0.99, strict=False)]
 Chance = Annotated[float, Field(ge=0.000_001, le=0.5, strict=False)]
 Requests = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -72,7 +73,7 @@ class StepSettings(Block):
 class ArmSettings(Block):
     """One version of an ab rollout, and its fixed share in whole percent."""
 
-    version: VersionRef
+    version: Version
     weight: Annotated[int, Field(ge=1, le=99)]
 
 
@@ -81,8 +82,8 @@ class RolloutSettings(Block):
     once more what has failed. ``mirror`` and ``control`` are shares in whole percent."""
 
     strategy: Strategy
-    stable: VersionRef
-    candidate: VersionRef | None = None
+    stable: Version
+    candidate: Version | None = None
     arms: Rows[ArmSettings] | None = None
     steps: Rows[StepSettings] | None = None
     gates: Annotated[
@@ -92,8 +93,8 @@ class RolloutSettings(Block):
     watch: Duration | None = None
     warm: Duration | None = None
     control: Annotated[int, Field(ge=0, le=50)] | None = None
-    on_fail: Literal["rollback", "hold"] | None = None
-    no_control: Literal["hold", "rollback"] | None = None
+    on_fail: Reaction | None = None
+    no_control: Reaction | None = None
     grace: Duration | None = None
     mirror: Annotated[int, Field(ge=1, le=100)] | None = None
     attempt: Annotated[int, Field(ge=1, le=1_000_000)] | None = None

@@ -87,7 +87,7 @@ def test_the_projects_defaults_decide_nothing_that_planning_decides_otherwise() 
     mapping["cors"] = {"origins": ["http://localhost:3000"]}
     dev = settings.load(HERE, "dev")
     models = {
-        name: {"split": [{"version": weight.version, "weight": weight.weight} for weight in model.split]}
+        name: {"split": [{"version": weight.version, "weight": weight.weight} for weight in model.split or ()]}
         for name, model in dev.models.items()
     }
     bare = settings.parse({**mapping, "account_id": dev.account_id, "models": models}, dev.source, stage="dev")
