@@ -23,6 +23,7 @@ from sluiceway.planning.parts import (
 )
 from sluiceway.planning.pick import pick
 from sluiceway.planning.policies import auth, policies, semantic
+from sluiceway.planning.releases import release
 from sluiceway.planning.stage_plan import StagePlan
 from sluiceway.settings.checks import STAGE_SECRETS
 from sluiceway.settings.model import ModelSettings, Settings
@@ -71,6 +72,7 @@ def plan(settings: Settings, catalog: Catalog) -> StagePlan:
         policies=policies(settings, catalog, secrets),
         log=Log(pick(settings.log.prompts, False)),
         observability=_observability(settings),
+        release=release(settings.release),
         rollouts=rollouts.told(settings, secrets),
     )
 

@@ -25,6 +25,7 @@ from sluiceway.planning.parts import (
     Zone,
 )
 from sluiceway.planning.policy_parts import Auth, Policies, Rollouts, document
+from sluiceway.planning.releases import ReleasePlan
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class StagePlan:
     policies: Policies
     log: Log
     observability: Observability
+    release: ReleasePlan
     rollouts: Rollouts | None
 
     def models_document(self) -> dict[str, Json]:

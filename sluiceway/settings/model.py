@@ -47,6 +47,7 @@ from sluiceway.settings.policies import (
     TelemetrySettings,
     TimeoutsSettings,
 )
+from sluiceway.settings.release import ReleaseSettings
 from sluiceway.settings.rollouts import RolloutSettings, RolloutsSettings
 
 DAY = 86_400
@@ -232,6 +233,7 @@ class Settings(Block):
     conversations: ConversationsSettings = ConversationsSettings()
     secrets: Listed[SecretName] = ()
     observability: ObservabilitySettings = ObservabilitySettings()
+    release: ReleaseSettings = ReleaseSettings()
 
     def ready(self) -> None:
         """Refuses to change anything for real while the account's id is still the placeholder."""
