@@ -3,13 +3,14 @@ import { sha256 } from "../../digest.ts";
 import { ApiError } from "../../errors.ts";
 import type { GatewayMiddleware } from "../../gateway.ts";
 import { notFound } from "../../middleware/failure.ts";
+import { challengeFor, passwordOf, refuseForeign } from "./browser.ts";
 
 const SHORTEST = 24;
-const CLOSED = { "www-authenticate": "Bearer", "cache-control": "no-store" };
 
 /**
  * Lets in who has the stage's `ADMIN_KEY`. A stage without one has no admin endpoints, and says no more than that of
- * any other path. A key that could be guessed, or that callers have too, opens nothing.
+ * any other path. A key that could be guessed, or that callers have too, opens nothing. The dashboard alone is reached
+ * by HTTP Basic, since a browser has no bearer header to give.
  */
 export function adminOnly(): GatewayMiddleware {
   return async function adminOnly(c, next) {
@@ -19,12 +20,17 @@ export function adminOnly(): GatewayMiddleware {
       const message = `ADMIN_KEY must have at least ${SHORTEST} characters and be another than API_KEY.`;
       throw new ApiError(500, "misconfigured", message);
     }
-    const [given, right] = await Promise.all([sha256(presented(c.req.raw.headers)), sha256(expected)]);
+    const request = c.req.raw;
+    const password = passwordOf(request);
+    const [given, right] = await Promise.all([sha256(password ?? presented(request.headers)), sha256(expected)]);
     if (!crypto.subtle.timingSafeEqual(given, right)) {
       c.get("record").refusal = "admin_key";
       const message = "Missing or wrong admin key. Send the stage's ADMIN_KEY as `Authorization: Bearer KEY`.";
-      throw new ApiError(401, "invalid_admin_key", message, { headers: CLOSED });
+      throw new ApiError(401, "invalid_admin_key", message, {
+        headers: { "www-authenticate": challengeFor(request), "cache-control": "no-store" },
+      });
     }
+    if (password !== null) refuseForeign(request);
     c.get("record").tenant = "admin";
     await next();
     c.res.headers.set("cache-control", "no-store");
