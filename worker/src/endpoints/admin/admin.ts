@@ -4,6 +4,7 @@ import { bodyLimit } from "../../middleware/body-limit.ts";
 import { notFound, onlyErrors } from "../../middleware/failure.ts";
 import { adminOnly } from "./admin-only.ts";
 import { purgeCache } from "./cache.ts";
+import { dashboard } from "./dashboard.ts";
 import { createKey, getKey, listKeys, revokeKey, rotateKey } from "./keys.ts";
 import { spend } from "./spend.ts";
 
@@ -23,6 +24,7 @@ export function admin(): Hono<GatewayHono> {
   app.post("/keys/:id/revoke", revokeKey);
   app.post("/cache/purge", purgeCache);
   app.get("/spend", spend);
+  app.get("/rollouts/dashboard", dashboard);
   app.all("*", notFound);
   return app;
 }
