@@ -1,0 +1,94 @@
+import { evidence, type GateSettings, type GateState, newGate } from "../gates/gate.ts";
+import { combined, judge } from "../gates/verdict.ts";
+import { candidateOf, goldenMode, liveGates, stepsOf } from "./declared.ts";
+import type { Arm, ModelState } from "./state.ts";
+import type { GateName, GateSpec, HoldReason, RolloutSpec } from "./types.ts";
+
+/** What the gates that enforce say together. */
+export interface Ruling {
+  /** The gate with the most evidence, and the version that it speaks of. */
+  readonly fail: { readonly gate: GateName; readonly version: number } | null;
+  /** Of each gate that has not passed. */
+  readonly waits: readonly { readonly gate: GateName; readonly reason: HoldReason }[];
+  /** A candidate is over the absolute limit, and no request of stable is there to compare with. */
+  readonly uncontrolled: GateName | null;
+}
+
+/** What a gate is judged by now. Several arms share the chance of a false fail, as the gates that enforce do. */
+export function settingsOf(rollout: RolloutSpec, gate: GateSpec, step: number | null): GateSettings {
+  const margins = step === null ? undefined : stepsOf(rollout)[step]?.margins;
+  return {
+    margin: margins?.[gate.name] ?? gate.margin,
+    alpha: rollout.alpha / Math.max(1, rollout.candidates.length),
+    gates: Math.max(1, enforced(rollout).length),
+    beta: rollout.beta,
+    minFail: rollout.min_fail,
+    minBad: rollout.min_bad,
+    minPass: rollout.min_pass,
+    absolute: rollout.absolute,
+  };
+}
+
+/** The arms of a rollout with a gate for each limit; what `known` arms have learnt stays. */
+export function armsOf(rollout: RolloutSpec, known: readonly Arm[], now: number): Arm[] {
+  return rollout.candidates.map((version) => {
+    const old = known.find((arm) => arm.version === version);
+    const runs = liveGates(rollout).map(({ name }) => [name, old?.runs[name] ?? newGate()] as const);
+    return {
+      version,
+      runs: Object.fromEntries(runs),
+      clients: old?.clients ?? [],
+      clientsSince: old?.clientsSince ?? now,
+    };
+  });
+}
+
+/** What the enforcing gates say of a model in this moment. */
+export function rule(model: ModelState): Ruling {
+  const { rollout } = model.spec;
+  if (rollout === null) return { fail: null, waits: [], uncontrolled: null };
+  const gates = enforced(rollout);
+  const fails = model.arms.flatMap((arm) => failOf(rollout, gates, arm, model));
+  fails.sort((left, right) => right.evidence - left.evidence);
+  const golden = goldenMode(rollout) === "enforce" ? model.golden?.verdict : "pass";
+  const failed = { gate: "golden", version: candidateOf(rollout) } as const;
+  const waits = model.arms.flatMap((arm) => gates.flatMap((gate) => waitOf(rollout, gate, arm, model)));
+  const waitsGolden = golden === "pass" ? [] : [{ gate: "golden", reason: "inconclusive" } as const];
+  return {
+    fail: golden === "fail" ? failed : (fails[0] ?? null),
+    waits: [...waits, ...waitsGolden],
+    uncontrolled: model.arms.flatMap((arm) => uncontrolledOf(rollout, gates, arm, model))[0] ?? null,
+  };
+}
+
+export function runOf(arm: Arm, gate: GateName): GateState {
+  return arm.runs[gate] ?? newGate();
+}
+
+function enforced(rollout: RolloutSpec): readonly GateSpec[] {
+  return liveGates(rollout).filter(({ mode }) => mode === "enforce");
+}
+
+function failOf(rollout: RolloutSpec, gates: readonly GateSpec[], arm: Arm, { step }: ModelState) {
+  const [first] = gates;
+  if (first === undefined) return [];
+  const runs = gates.map(({ name }) => runOf(arm, name));
+  const { verdict, blame } = combined(runs, settingsOf(rollout, first, step));
+  const gate = gates[blame ?? 0] ?? first;
+  return verdict === "fail"
+    ? [{ gate: gate.name, version: arm.version, evidence: evidence(runOf(arm, gate.name)) }]
+    : [];
+}
+
+function waitOf(rollout: RolloutSpec, gate: GateSpec, arm: Arm, { step }: ModelState) {
+  const { verdict, reason } = judge(runOf(arm, gate.name), settingsOf(rollout, gate, step));
+  return verdict === "pass" ? [] : [{ gate: gate.name, reason: reason ?? "inconclusive" }];
+}
+
+function uncontrolledOf(rollout: RolloutSpec, gates: readonly GateSpec[], arm: Arm, { step }: ModelState): GateName[] {
+  return gates.flatMap((gate) => {
+    const run = runOf(arm, gate.name);
+    const alone = run.pending[0] === 0 && run.pending[2] >= rollout.min_fail;
+    return alone && judge(run, settingsOf(rollout, gate, step)).reason === "suspect" ? [gate.name] : [];
+  });
+}
