@@ -29,7 +29,8 @@ export function project(ts: number, tc: number, ms: number, mc: number, margin: 
   for (let round = 0; round < 32; round++) {
     const p = (low + high) / 2;
     const q = p + margin;
-    if ((ms * (p - ts)) / (p * (1 - p)) + (mc * (q - tc)) / (q * (1 - q)) > 0) high = p;
+    // The sign of ms (p - ts) / (p (1 - p)) + mc (q - tc) / (q (1 - q)), which grows with p.
+    if (ms * (p - ts) * q * (1 - q) + mc * (q - tc) * p * (1 - p) > 0) high = p;
     else low = p;
   }
   return (low + high) / 2;
@@ -51,4 +52,10 @@ export function logEvidence(ts: number, tc: number, [ms, ys, mc, yc]: Sums, marg
   if (mc <= 25) return log;
   // One large block must not cost everything that was won before it: a tenth is kept out of the bet.
   return log > 600 ? log + Math.log(0.9) : Math.log(0.1 + 0.9 * Math.exp(log));
+}
+
+/** ln of the mean of what these are the logs of. */
+export function logMean(logs: readonly number[]): number {
+  const most = Math.max(...logs);
+  return most + Math.log(logs.reduce((sum, log) => sum + Math.exp(log - most), 0) / logs.length);
 }

@@ -6,12 +6,12 @@ const EDGES = [
   0.12, 0.2, 0.3, 0.5, 0.7,
 ] as const;
 
-/** Log-wealth is kept in whole ten-thousandths, rounded down: short as JSON, and still valid. */
-const UNIT = 10_000;
+/** Log-wealth is kept in whole hundred-thousandths, rounded down: short as JSON, and still valid. */
+const UNIT = 100_000;
 /** ln(1 / 0.05): each end of the interval is wrong with a chance of at most 5 %, as a pass is. */
-const ENOUGH = 29_958;
+const ENOUGH = 299_574;
 /** What has lost this much bets no more. */
-const LOST = -990_000;
+const LOST = -9_900_000;
 
 /**
  * Bets against "the difference is at most this edge" (`above`, for the last edges) and "at least" (`below`, for the
@@ -38,15 +38,23 @@ export function narrow({ above, below }: Bounds, ts: number, tc: number, block: 
   // In order, from outside to inside: only so is each end one test, however many edges there are.
   const open = overs.findIndex((wealth) => wealth < ENOUGH);
   const shut = unders.findLastIndex((wealth) => wealth < ENOUGH);
-  return { above: open < 0 ? [] : overs.slice(open), below: unders.slice(0, shut + 1) };
+  const next = { above: open < 0 ? [] : overs.slice(open), below: unders.slice(0, shut + 1) };
+  return isOpen(next) ? next : newBounds();
 }
 
-/**
- * The interval for (candidate's rate - stable's), 90 % sure at whatever moment one looks. A difference that has changed
- * in time can be refuted on both sides: then the interval spans where it has been.
- */
+/** The bets once it is known from elsewhere that the difference is larger than `margin`. */
+export function refute({ above, below }: Bounds, margin: number): Bounds {
+  const beyond = EDGES.filter((edge) => edge > margin).length;
+  const next = { above: beyond < above.length ? above.slice(above.length - beyond) : above, below };
+  return isOpen(next) ? next : { ...next, below: newBounds().below };
+}
+
+/** Where the difference is: each end is right with a chance of 95 % at whatever moment one looks. */
 export function boundsOf({ above, below }: Bounds): [low: number, high: number] {
-  const low = EDGES[EDGES.length - above.length - 1] ?? -1;
-  const high = EDGES[below.length] ?? 1;
-  return low <= high ? [low, high] : [high, low];
+  return [EDGES[EDGES.length - above.length - 1] ?? -1, EDGES[below.length] ?? 1];
+}
+
+/** Whether anything is left between the ends. Nothing is when the difference has changed: it is then measured anew. */
+function isOpen({ above, below }: Bounds): boolean {
+  return above.length + below.length >= EDGES.length;
 }

@@ -1,5 +1,5 @@
-import { logEvidence, NONE, plus, ratesOf, type Sums } from "./block.ts";
-import { type Bounds, boundsOf, narrow, newBounds } from "./difference.ts";
+import { logEvidence, logMean, NONE, plus, ratesOf, type Sums } from "./block.ts";
+import { type Bounds, boundsOf, narrow, newBounds, refute } from "./difference.ts";
 
 /** What one gate is judged by. The shares are in `[0, 1)`, the counts are of candidate's requests. */
 export interface GateSettings {
@@ -82,7 +82,8 @@ export function observe(state: GateState, { ms, ys, mc, yc }: Counts, settings: 
     alarms: [alarm(stable, ms, ys, settings.absolute), alarm(candidate, mc, yc, settings.absolute)],
   };
   const next = seen.pending[0] > 0 && seen.pending[2] > 0 ? settle(seen, settings) : seen;
-  return mustFail(next, settings) ? { ...next, failed: true } : next;
+  if (next.failed || !mustFail(next, settings)) return next;
+  return { ...next, failed: true, bounds: refute(next.bounds, settings.margin) };
 }
 
 /** The gate as the traffic's weights change: each step earns its own pass, and what speaks for a fail stays. */
@@ -96,7 +97,10 @@ export function countsOf(state: GateState): Counts {
   return { ms, ys, mc, yc };
 }
 
-/** An interval for (candidate's rate - stable's), 90 % sure at any time; null before both arms have a request. */
+/**
+ * An interval for (candidate's rate - stable's), null before both arms have a request. Each end is right with a chance of
+ * 95 % at any time; it takes in all that was seen since the difference last changed for certain.
+ */
 export function difference(state: GateState): [low: number, high: number] | null {
   return state.total[2] > 0 ? boundsOf(state.bounds) : null;
 }
@@ -147,10 +151,9 @@ export function isPlatform(state: GateState): boolean {
   return alarmed(state).every(Boolean);
 }
 
-/** ln of the mean of the bets' wealth: the evidence that candidate is more than the margin worse. */
+/** The log of the mean of the bets' wealth: what speaks for "candidate is more than the margin worse". */
 export function evidence({ fail }: GateState): number {
-  const most = Math.max(...fail);
-  return most + Math.log(fail.reduce((sum, wealth) => sum + Math.exp(wealth - most), 0) / fail.length);
+  return logMean(fail);
 }
 
 /** Whether people would believe a fail: enough requests, enough bad ones. */

@@ -1,12 +1,12 @@
 import type { Verdict } from "../rollout/types.ts";
+import { logMean } from "./block.ts";
 
 /** What scores of the same prompts on both versions are judged by. */
 export interface PairSettings {
   /** How much lower candidate's mean score may be than stable's, in `[0, 1)`. */
   readonly margin: number;
-  /** The chance of a false fail, of all `gates` together. */
+  /** The chance of a false fail. */
   readonly alpha: number;
-  readonly gates: number;
   /** The chance of a false pass. */
   readonly beta: number;
 }
@@ -18,6 +18,8 @@ export interface PairState {
   readonly fail: readonly number[];
   /** The same against "at least `margin` lower". */
   readonly pass: readonly number[];
+  /** Once true it stays so. */
+  readonly failed: boolean;
 }
 
 export interface PairJudgement {
@@ -27,28 +29,26 @@ export interface PairJudgement {
 }
 
 export function newPairs(): PairState {
-  return { pairs: 0, fail: Array(10).fill(0), pass: Array(10).fill(0) };
+  return { pairs: 0, fail: Array(10).fill(0), pass: Array(10).fill(0), failed: false };
 }
 
-/** The test after one prompt. `lost` is (stable's score - candidate's), in `[-1, 1]`. The order of prompts is all the same. */
-export function observePair(state: PairState, lost: number, { margin }: PairSettings): PairState {
+/** The test after one prompt. `lost` is stable's score less candidate's, in `[-1, 1]`. The prompts' order is all the same. */
+export function observePair(state: PairState, lost: number, { margin, alpha }: PairSettings): PairState {
   const over = lost - margin;
   const bet = (side: 1 | -1) => (wealth: number, at: number) =>
     wealth + Math.log1p(((side * 0.95) / (1 + margin)) * 2 ** (-at / 2) * over);
-  return { pairs: state.pairs + 1, fail: state.fail.map(bet(1)), pass: state.pass.map(bet(-1)) };
+  const fail = state.fail.map(bet(1));
+  const failed = state.failed || shareOf(fail, alpha) === 1;
+  return { pairs: state.pairs + 1, fail, pass: state.pass.map(bet(-1)), failed };
 }
 
-/** The verdict now. The caller ends the test at a fail. */
-export function judgePairs(state: PairState, { alpha, gates, beta }: PairSettings): PairJudgement {
-  const failing = shareOf(state.fail, gates / alpha);
-  const passing = shareOf(state.pass, 1 / beta);
-  const verdict = failing === 1 ? "fail" : passing === 1 ? "pass" : "inconclusive";
-  return { verdict, failing, passing };
+export function judgePairs(state: PairState, { alpha, beta }: PairSettings): PairJudgement {
+  const failing = state.failed ? 1 : shareOf(state.fail, alpha);
+  const passing = shareOf(state.pass, beta);
+  return { verdict: state.failed ? "fail" : passing === 1 ? "pass" : "inconclusive", failing, passing };
 }
 
-/** ln of the mean wealth, as a share of the log of what it takes, within 0 and 1. */
-function shareOf(logs: readonly number[], enough: number): number {
-  const most = Math.max(...logs);
-  const mean = most + Math.log(logs.reduce((sum, log) => sum + Math.exp(log - most), 0) / logs.length);
-  return Math.max(0, Math.min(1, mean / Math.log(enough)));
+/** The log of the mean wealth as a share of what shows that a chance of `chance` is not it, within 0 and 1. */
+function shareOf(logs: readonly number[], chance: number): number {
+  return Math.max(0, Math.min(1, logMean(logs) / Math.log(1 / chance)));
 }
