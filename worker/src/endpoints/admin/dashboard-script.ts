@@ -1,8 +1,8 @@
 /**
  * What the dashboard does in the browser, as text: it asks for the rollouts once a second, draws them, and sends what a
- * person has confirmed. All that it shows is set as text. No backtick and no dollar brace, so that it stays as written.
+ * person has confirmed. All that it shows is set as text. No backtick, backslash or dollar brace, so that it stays as written.
  */
-export const SCRIPT = String.raw`"use strict";
+export const SCRIPT = `"use strict";
 const HOME = "/_sluiceway/rollouts", SVG = "http://www.w3.org/2000/svg", KEPT = 500;
 const RUNS = ["checking", "stepping", "awaiting", "paused", "watching", "measuring"];
 const UNITS = { first_token: " s", latency: " s", speed: " tokens/s", cost: " $" };
