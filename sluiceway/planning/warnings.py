@@ -58,7 +58,7 @@ def _rollout(spec: RolloutSpec, path: str) -> list[Warned]:
     found = [_slow(spec, gate, at, path) for gate in _enforced(spec) for at in range(len(spec.steps))]
     warned = [one for one in found if one is not None]
     last = spec.steps[-1].weight
-    if not _enforced(spec):
+    if all(gate.mode == "observe" for gate in spec.gates):
         message = "no gate is enforced, so the candidate is promoted by the clock alone"
         warned.append(Warned(f"{path}.gates", message, "let one gate at least have mode: enforce, like errors"))
     elif last == 100 and spec.control == 0:

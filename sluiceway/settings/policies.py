@@ -15,7 +15,7 @@ Share = Annotated[float, Field(ge=0, le=1, strict=False)]
 Dollars = Annotated[float, Field(ge=0, le=10_000_000, strict=False)]
 Milliseconds = Annotated[int, Field(ge=1, le=600_000)]
 
-_LOOPBACK: Final = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?")
+_LOOPBACK: Final = re.compile(r"http://(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5}(?:/\S*)?|/\S*)")
 
 
 def _target(text: str) -> str:
@@ -25,7 +25,8 @@ def _target(text: str) -> str:
 
 
 def _https(text: str) -> str:
-    if not _is_address(text, "https://"):
+    host = text.removeprefix("https://").partition("/")[0]
+    if not text.startswith("https://") or not host or "@" in host or any(mark.isspace() for mark in text):
         raise Fault("is an https:// address", got=text, hint="write it like https://collector.example.com/v1/traces")
     return text
 
@@ -36,14 +37,7 @@ def _https_or_loopback(text: str) -> str:
 
 def is_loopback(text: str) -> bool:
     """Whether it is an http address on this machine, where nobody is on the way."""
-    if not _is_address(text, "http://"):
-        return False
-    return _LOOPBACK.fullmatch(text.removeprefix("http://").partition("/")[0]) is not None
-
-
-def _is_address(text: str, scheme: str) -> bool:
-    host = text.removeprefix(scheme).partition("/")[0]
-    return text.startswith(scheme) and bool(host) and "@" not in host and not any(mark.isspace() for mark in text)
+    return _LOOPBACK.fullmatch(text) is not None
 
 
 ModelTarget = Annotated[str, AfterValidator(_target)]

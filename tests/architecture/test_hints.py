@@ -31,7 +31,7 @@ def test_a_construction_without_a_hint_would_be_found(tmp_path: Path) -> None:
 
 def test_every_command_that_a_text_names_is_one() -> None:
     texts = [(path, text) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") for text in strings(path)]
-    texts += [(ROOT / name, (ROOT / name).read_text("utf-8")) for name in ("README.md", "CONTRIBUTING.md")]
+    texts += [(path, path.read_text("utf-8")) for path in documents()]
     named = [(path, words.split()) for path, text in texts for words in COMMAND.findall(text) if words not in PROSE]
     assert len(named) > 25
     wrong = [f"{path.relative_to(ROOT)}: sluiceway {' '.join(words)}" for path, words in named if not known(words)]
@@ -47,6 +47,15 @@ def test_a_command_that_is_none_would_be_found() -> None:
 # Where a text quotes a command; it ends where its quotes, line or sentence does.
 PROSE = ("rate limits",)  # the title of a ruleset
 COMMAND = re.compile(r"(?:\A|`|\$\(|\.venv/bin/)sluiceway ([a-z][^`\"'|,;:)\n]*)")
+
+
+def documents() -> list[Path]:
+    """What people read: the Markdown at the top, and all below docs/."""
+    found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    assert {"README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md", "gateway.md"} <= {
+        path.name for path in found
+    }
+    return sorted(found)
 
 
 def known(words: list[str]) -> bool:

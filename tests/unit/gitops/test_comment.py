@@ -52,6 +52,13 @@ def test_the_comment_counts_and_names_what_changes() -> None:
     assert "Commit 0123456789ab." in text
 
 
+def test_a_declared_rollout_is_told_in_one_sentence_and_without_one_nothing_is_said() -> None:
+    sentence = "chat: chat@1 -> chat@2 by canary 1, 10, 50, 100 %, at least 2 h"
+    text = markdown(PreviewReport("dev", {"same": 15}, (), rollouts=(sentence,)), commit="0123456789abcdef")
+    assert f"Rollouts that this commit declares:\n\n- {sentence}\n\nCommit 0123456789ab.\n" in text
+    assert "ollout" not in markdown(REPORT)
+
+
 def test_no_change_says_so() -> None:
     assert "No changes: 15 unchanged." in markdown(PreviewReport("dev", {"same": 15}, ()))
 
