@@ -27,6 +27,9 @@ def main() -> None:
     rendered = render_stage(planned, workspace)
     if rendered.note:
         pulumi.log.warn(rendered.note)
+    if planned.release.ramped:
+        said = "a new worker version is uploaded only; it serves once `sluiceway release ramp"
+        pulumi.log.info(f"{said} {stage}` moves requests to it")
     export_stage(planned, rendered, declare(planned, rendered, secrets), workspace)
 
 

@@ -15,6 +15,7 @@ from infra.components.events import Events, EventsArgs
 from infra.components.gateway_worker import GatewayWorker, GatewayWorkerArgs
 from infra.components.release_record import ReleaseRecord, ReleaseRecordArgs
 from infra.components.storage import Storage, StorageArgs
+from infra.release_guard import guard, hook
 from sluiceway.planning import Ref, StagePlan
 from sluiceway.render import RenderedStage
 
@@ -57,7 +58,9 @@ def declare(plan: StagePlan, rendered: RenderedStage, secrets: Mapping[str, pulu
         EntryPointsArgs(plan.account_id, plan.zone, worker.worker_name, plan.routes, plan.custom_domains, plan.crons),
         after,
     )
-    record = ReleaseRecordArgs(plan.account_id, storage.kv_namespace_id, plan.stage, rendered.release)
+    record = ReleaseRecordArgs(
+        plan.account_id, storage.kv_namespace_id, plan.stage, rendered.release, plan.release.ramped
+    )
     ReleaseRecord("release-record", record, after)
     return DeclaredStage(storage, worker, values)
 
@@ -65,6 +68,7 @@ def declare(plan: StagePlan, rendered: RenderedStage, secrets: Mapping[str, pulu
 def _worker_args(
     plan: StagePlan, rendered: RenderedStage, values: Mapping[Ref, pulumi.Input[str]]
 ) -> GatewayWorkerArgs:
+    watch = guard(plan)
     return GatewayWorkerArgs(
         account_id=plan.account_id,
         worker_name=plan.worker_name,
@@ -79,4 +83,7 @@ def _worker_args(
         previews=plan.previews,
         observability=plan.observability,
         cpu_ms=plan.limits.cpu_ms,
+        ramped=plan.release.ramped,
+        uploading=hook("before-upload", watch.uploading),
+        deploying=hook("before-deployment", watch.deploying),
     )

@@ -17,7 +17,8 @@ from sluiceway.render import Module
 class GatewayWorkerArgs:
     """``values`` gives what each `Ref` in ``bindings`` stands for; secrets come as secret Outputs.
 
-    ``modules`` are what is uploaded, main module first. ``cpu_ms`` is in milliseconds.
+    ``modules`` are what is uploaded, main module first. ``cpu_ms`` is in milliseconds. ``ramped``: what serves stays,
+    and a new version is uploaded only. ``uploading`` and ``deploying`` are called before either is done.
     """
 
     account_id: str
@@ -33,6 +34,9 @@ class GatewayWorkerArgs:
     previews: bool
     observability: Observability
     cpu_ms: int | None
+    ramped: bool = False
+    uploading: pulumi.ResourceHook | None = None
+    deploying: pulumi.ResourceHook | None = None
 
 
 class GatewayWorker(pulumi.ComponentResource):
@@ -55,7 +59,9 @@ class GatewayWorker(pulumi.ComponentResource):
             opts=child,
         )
         # Said again for the version: a child does not take over what its component depends on.
-        after = pulumi.ResourceOptions(parent=self, depends_on=opts.depends_on if opts else None)
+        after = pulumi.ResourceOptions(
+            parent=self, depends_on=opts.depends_on if opts else None, hooks=_before(args.uploading)
+        )
         version = _worker_version(args, worker, after)
         # The deployment is an event: a new version makes a new one, and deleting it does nothing.
         deployment = cloudflare.WorkersDeployment(
@@ -64,7 +70,12 @@ class GatewayWorker(pulumi.ComponentResource):
             script_name=worker.name,
             strategy="percentage",
             versions=[{"version_id": version.id, "percentage": 100}],
-            opts=child,
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                hooks=_before(args.deploying),
+                # The first one is made all the same; from then on `sluiceway release ramp` makes them.
+                ignore_changes=["versions"] if args.ramped else None,
+            ),
         )
         self.worker_name = worker.name
         self.version_id = version.id
@@ -74,6 +85,10 @@ class GatewayWorker(pulumi.ComponentResource):
             lambda subdomain: subdomain.url if subdomain else None
         )
         self.register_outputs({"version_id": self.version_id, "deployment_id": self.deployment_id})
+
+
+def _before(hook: pulumi.ResourceHook | None) -> pulumi.ResourceHookBinding | None:
+    return pulumi.ResourceHookBinding(before_create=[hook]) if hook else None
 
 
 def _worker_version(

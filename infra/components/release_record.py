@@ -17,10 +17,14 @@ class ReleaseRecordArgs:
     namespace_id: pulumi.Input[str]
     stage: str
     release: str
+    ramped: bool = False
 
 
 class ReleaseRecord(pulumi.ComponentResource):
-    """Written after the deployment: a release that could not be deployed is never recorded."""
+    """Written after the deployment: a release that could not be deployed is never recorded.
+
+    Where releases are ramped, the ramp's end writes it.
+    """
 
     def __init__(self, name: str, args: ReleaseRecordArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("sluiceway:infra:ReleaseRecord", name, None, opts)
@@ -31,6 +35,10 @@ class ReleaseRecord(pulumi.ComponentResource):
             key_name=KEY,
             value=json.dumps({"release": args.release, "stage": args.stage}, sort_keys=True),
             # Said again: a child does not take over what its component depends on.
-            opts=pulumi.ResourceOptions(parent=self, depends_on=opts.depends_on if opts else None),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                depends_on=opts.depends_on if opts else None,
+                ignore_changes=["value"] if args.ramped else None,
+            ),
         )
         self.register_outputs({})

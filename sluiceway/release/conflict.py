@@ -10,6 +10,8 @@ from sluiceway.errors import UserError
 from sluiceway.release.marks import mark_of
 from sluiceway.release.world import Deployment, World
 
+FORCE: Final = "SLUICEWAY_RELEASE_FORCE"
+"""The variable by which a person says that what others put in place may go."""
 _VARIABLES: Final = {"plain_text": "variable", "json": "variable", "secret_text": "secret"}
 
 
@@ -25,17 +27,19 @@ class Conflict:
         return "; ".join(self.lost)
 
 
-def conflict(world: World, names: Iterable[str]) -> Conflict | None:
+def conflict(world: World, names: Iterable[str], *, own: bool = False) -> Conflict | None:
     """What putting another version in place would end; None when nothing of others is there.
 
-    ``names`` are the bindings that the new version has. A split of ours is no conflict: the same tool moves it on.
+    ``names`` are the bindings that the new version has. A split of ours is a conflict with ``own`` alone: a ramp is
+    moved on by the same tool, but a deployment of everything would end it.
     """
     current = world.current
     if current is None:
         return None
     lost = []
-    if current.split and not _ours(current):
-        who = current.author or f"source {current.source}"
+    ours = _ours(current)
+    if current.split and (own or not ours):
+        who = "sluiceway release ramp" if ours else current.author or f"source {current.source}"
         lost.append(f"the running split {current.told(world.names)}, made by {who}")
     have = set(names)
     for share in current.shares:
