@@ -5,14 +5,17 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { childrenOf, type Running } from "./workers.ts";
 
-/** Portkey's gateway as its package starts it, on Node. */
+/**
+ * Portkey's gateway as its package starts it, on Node. It has no keys or limits of its own: those are its hosted product's.
+ * `package.json` holds back the HTTP server beneath it: with a newer one it answers every stream with a 500.
+ */
 export async function portkey(folder: string): Promise<Running> {
   const port = await freePort();
   const script = join(folder, "node_modules/@portkey-ai/gateway/build/start-server.js");
   return run(process.execPath, [script, `--port=${port}`, "--headless"], port, "/");
 }
 
-/** LiteLLM's proxy with one model, a master key and no database: what it can check without one. */
+/** LiteLLM's proxy with one model, a master key, a limit on the model, and no database: what it can check without one. */
 export async function litellm(folder: string, upstream: string, key: string): Promise<Running> {
   const port = await freePort();
   const config = join(folder, "litellm.json");
@@ -20,8 +23,12 @@ export async function litellm(folder: string, upstream: string, key: string): Pr
     config,
     JSON.stringify({
       model_list: [
-        { model_name: "chat", litellm_params: { model: "openai/stub", api_base: `${upstream}/v1`, api_key: "none" } },
+        {
+          model_name: "chat",
+          litellm_params: { model: "openai/stub", api_base: `${upstream}/v1`, api_key: "none", rpm: 10_000_000 },
+        },
       ],
+      router_settings: { optional_pre_call_checks: ["enforce_model_rate_limits"] },
       general_settings: { master_key: key },
       litellm_settings: { telemetry: false },
     }),

@@ -146,7 +146,11 @@ async function measure(contenders: Contender[]): Promise<Row[]> {
         const pids = running?.pids() ?? [];
         const started = performance.now();
         const before = processorOf(pids);
-        const some = await load(target, stream, connections, round < 0 ? Math.ceil(count / 2) : count);
+        const some = await load(target, stream, connections, round < 0 ? Math.ceil(count / 2) : count).catch(
+          (error: Error) => {
+            throw new Error(`${target.name}, ${stream ? "streamed" : "in one go"}: ${error.message}`);
+          },
+        );
         if (round < 0) continue;
         const key = `${target.name}|${stream}|${connections}`;
         const cell = took.get(key) ?? { all: [], seconds: 0, processor: 0 };
