@@ -9,6 +9,7 @@ import type { SemanticCache } from "./cache/semantic.ts";
 import type { GatewayConfig } from "./config.ts";
 import type { GatewayEnv } from "./env.ts";
 import type { Blocklist } from "./guard/blocklist.ts";
+import type { Outcomes } from "./outcomes/outcomes.ts";
 import type { RequestRecord } from "./record.ts";
 import type { Health } from "./resilience/health.ts";
 import type { LiveTable } from "./routing/table.ts";
@@ -21,6 +22,7 @@ export interface Gateway {
   readonly config: GatewayConfig;
   readonly ambient: Ambient;
   readonly table: LiveTable;
+  readonly outcomes: Outcomes;
   readonly cache: ExactCache;
   /** Null on a stage that has it off. */
   readonly semantic: SemanticCache | null;

@@ -10,7 +10,7 @@ describe("createGateway", () => {
 
   it("learns the live split on a cron", async () => {
     let asked = 0;
-    const controller = { table: async () => ({ weights: { chat: [[1, 100]] }, asked: ++asked }) };
+    const controller = { splits: async () => ({ revision: ++asked, weights: { chat: [[1, 100]] }, mirrors: {} }) };
     const bindings = { ...env, ROLLOUTS: { getByName: () => controller } } as unknown as GatewayEnv;
     const gateway = createGateway(JSON.stringify(stageConfig()));
     await gateway.scheduled?.(createScheduledController(), bindings, createExecutionContext());

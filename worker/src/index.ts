@@ -8,8 +8,9 @@ import { parseConfig } from "./config.ts";
 import type { GatewayEnv } from "./env.ts";
 import type { Ambient } from "./gateway.ts";
 import { Blocklist } from "./guard/blocklist.ts";
+import { Outcomes } from "./outcomes/outcomes.ts";
 import { Health } from "./resilience/health.ts";
-import { controllerOf, LiveTable } from "./routing/table.ts";
+import { LiveTable } from "./routing/table.ts";
 import { newTelemetry } from "./telemetry/telemetry.ts";
 
 export { KeyRing } from "./access/key-ring.ts";
@@ -36,10 +37,12 @@ export function createGateway(configText: string, ambient: Ambient = PLATFORM): 
   const cache = new ExactCache(config.cache, ambient.now, config.resilience.stale);
   const accounts = new Accounts(config, ambient);
   const health = new Health(config.resilience, ambient.now);
+  const outcomes = new Outcomes(config, ambient, table, () => accounts.isolate);
   const app = createApp({
     config,
     ambient,
     table,
+    outcomes,
     cache,
     semantic: SemanticCache.of(config, cache, ambient.now),
     flights: new Flights(ambient.now),
@@ -53,7 +56,7 @@ export function createGateway(configText: string, ambient: Ambient = PLATFORM): 
     fetch: (request, env, ctx) => app.fetch(request, env, ctx),
     // A cron keeps an isolate warm, its knowledge of the live split fresh, and tells the ledgers what they may have missed.
     scheduled: async (_event, env) => {
-      await Promise.all([table.refresh(() => controllerOf(env, config)), accounts.flush(env)]);
+      await Promise.all([table.refresh(env), outcomes.flush(env), accounts.flush(env)]);
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { Usage } from "./backends/backend.ts";
+import type { Evidence } from "./outcomes/evidence.ts";
 import type { Trace } from "./telemetry/trace.ts";
 
 /** A step of the request as a trace shows it, on the clock of `performance.now()`. */
@@ -52,6 +53,8 @@ export interface RequestRecord {
   readonly steps: Step[];
   /** `performance.now()` at the request's start. */
   readonly clockAt: number;
+  /** What it shows of a version on its way; null where no rollout counts it. */
+  evidence: Evidence | null;
   /** Resolves when a streamed body has ended, in whatever way. */
   ended: Promise<void> | null;
 }
@@ -85,6 +88,7 @@ export function newRecord(id: string, startedAt: number): RequestRecord {
     traceparent: null,
     steps: [],
     clockAt: performance.now(),
+    evidence: null,
     ended: null,
   };
 }

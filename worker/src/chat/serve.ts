@@ -6,6 +6,7 @@ import { cacheKey } from "../cache/key.ts";
 import { identityOf, type Visit, visitCache } from "../cache/visit.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { guardAnswer, guardPieces } from "../guard/answer.ts";
+import { gone, heard } from "../outcomes/evidence.ts";
 import { timed } from "../record.ts";
 import { type Attempted, attempt, NoAnswer, type Try } from "../resilience/attempt.ts";
 import { wantsNoOther } from "../resilience/chain.ts";
@@ -65,6 +66,7 @@ export async function serveWhole(c: GatewayContext, request: ChatRequest): Promi
     const { value, route } = await ask(trip, holding, false, (call) => complete(trip, call));
     // Before it is looked over: its tokens are spent, whatever becomes of it.
     const usage = holding.settle(value);
+    heard(c, request.parameters, value);
     const answer = guardAnswer(c, value);
     visit.keep({ ...answer, usage }, route);
     return { name: nameAt(trip, route), answer, usage };
@@ -86,7 +88,9 @@ export async function serveStream(c: GatewayContext, request: ChatRequest): Prom
     const { pieces, said } = lookedOver(c, value);
     const settle = (streamed: Collector, whole: boolean) => {
       const answer = streamed.answer();
-      const usage = holding.settle(said === null ? answer : said.answer());
+      const told = said === null ? answer : said.answer();
+      const usage = holding.settle(told);
+      heard(c, request.parameters, told);
       if (whole) visit.keep({ ...answer, usage }, route);
       visit.end(trip.abort.signal.aborted);
       return usage;
@@ -131,6 +135,7 @@ async function depart(trip: Trip): Promise<Kept | Fare> {
     if (fall === MOST_FALLS || wantsNoOther(c) || !modelAllowed(c.get("principal"), wanted)) throw budgetSpent();
     const route = await findRoute(c, wanted, trip.user);
     c.get("record").fallback = { model: refOf(route), reason: "budget" };
+    gone(c);
     start = await board(along(trip, route));
   }
   return start;

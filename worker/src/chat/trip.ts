@@ -3,6 +3,7 @@ import type { Call } from "../backends/backend.ts";
 import { ApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { guardPrompt } from "../guard/prompt.ts";
+import { begin } from "../outcomes/evidence.ts";
 import { timed } from "../record.ts";
 import type { Try } from "../resilience/attempt.ts";
 import { type Chain, chainOf } from "../resilience/chain.ts";
@@ -39,6 +40,7 @@ export async function setOut(c: GatewayContext, asked: ChatRequest): Promise<Tri
   record.model = route.model;
   record.version = route.version;
   record.variant = route.variant;
+  begin(c, route, user);
   if (gateway.config.models[route.model]?.task === "embed") {
     const message = `The model \`${route.model}\` makes vectors (its task is embed): ask it at /v1/embeddings.`;
     throw new ApiError(400, "wrong_task", message, { param: "model" });

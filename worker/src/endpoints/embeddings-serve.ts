@@ -7,6 +7,7 @@ import { ApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { mask } from "../guard/mask.ts";
 import { note } from "../guard/note.ts";
+import { begin } from "../outcomes/evidence.ts";
 import { timed } from "../record.ts";
 import { attempt, type Try } from "../resilience/attempt.ts";
 import { chainOf } from "../resilience/chain.ts";
@@ -35,6 +36,7 @@ export async function serveEmbeddings(c: GatewayContext, asked: EmbeddingsReques
   record.model = first.model;
   record.version = first.version;
   record.variant = first.variant;
+  begin(c, first, user);
   record.cache = "bypass";
   if (gateway.config.log.prompts) record.prompt = request.input.map(String).join("\n");
   const check = (route: Route) => checkRoute(c, route, request.input);

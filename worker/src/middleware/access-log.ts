@@ -13,6 +13,8 @@ export function accessLog(): GatewayMiddleware {
     const status = c.res.status;
     const finish = (endedAt: number) => {
       try {
+        const later = (work: Promise<void>) => c.executionCtx.waitUntil(work);
+        c.get("gateway").outcomes.finished(c.get("record"), status, endedAt, c.env, later);
         write(c, status, endedAt);
       } finally {
         written.resolve();

@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { type RolloutEntry, type RolloutSpec, type RolloutTable, seed } from "./core.ts";
+import type { LiveSplits, StageSpec } from "./types.ts";
 
 /** Specs remembered; an older one that comes back starts again as declared. */
 const KEPT_SPECS = 100;
@@ -25,6 +26,12 @@ export class RolloutController extends DurableObject<unknown> {
     const entry = seed(known, specDigest, spec, Date.now());
     if (entry !== known) this.#keep(entry);
     return { weights: entry.table };
+  }
+
+  /** Live splits of a worker version's spec. */
+  splits(spec: StageSpec): LiveSplits {
+    const declared = Object.fromEntries(Object.entries(spec.models).map(([name, { split }]) => [name, split]));
+    return { revision: 0, weights: this.table(spec.digest, declared).weights, mirrors: {} };
   }
 
   #find(digest: string): RolloutEntry | null {

@@ -1,7 +1,6 @@
 import type { GatewayContext } from "../gateway.ts";
 import { clientAddress } from "./client.ts";
 import { type Route, routeTo } from "./route.ts";
-import { controllerOf } from "./table.ts";
 
 /** Whom a split sticks to: the user that the request names, else its caller at its address. */
 export function userOf(c: GatewayContext, named: string | null): string {
@@ -11,8 +10,7 @@ export function userOf(c: GatewayContext, named: string | null): string {
 /** The model version that serves `chat` or `chat@2` for this user now. Throws the 404. */
 export function findRoute(c: GatewayContext, wanted: string, user: string): Promise<Route> {
   const { config, table } = c.get("gateway");
-  const source = () => controllerOf(c.env, config);
-  const splitOf = (model: string) => table.splitOf(model, source, (work) => c.executionCtx.waitUntil(work));
+  const splitOf = (model: string) => table.splitOf(model, c.env, (work) => c.executionCtx.waitUntil(work));
   return routeTo(config, splitOf, wanted, user);
 }
 

@@ -1,25 +1,46 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { modelsWith, rolloutSpec } from "../../test/support/rollout-spec.ts";
 import { stageConfig } from "../../test/support/stage.ts";
 import { parseConfig, type Split } from "../config.ts";
-import { LiveTable, type TableSource } from "./table.ts";
+import type { GatewayEnv } from "../env.ts";
+import type { RolloutPort } from "../rollout/port.ts";
+import type { Batch, LiveSplits, StageSpec } from "../rollout/types.ts";
+import { LiveTable } from "./table.ts";
 
 const config = parseConfig(JSON.stringify(stageConfig()));
-const DECLARED = [
+const onItsWay = parseConfig(JSON.stringify(stageConfig({ models: modelsWith(rolloutSpec()) })));
+const env = { VERSION: { id: "v1", tag: "", timestamp: "2026-11-01T00:00:00Z" } } as unknown as GatewayEnv;
+const BATCH: Batch = { isolate: "i1", number: 1, outcomes: [], feedback: [] };
+const DECLARED: Split = [
   [1, 90],
   [2, 10],
 ];
+const HALF: Split = [
+  [1, 50],
+  [2, 50],
+];
+const ALL: Split = [
+  [1, 0],
+  [2, 100],
+];
 
 /** A controller whose answer, and failures, a test decides. */
-class Controller implements TableSource {
-  asked: string[] = [];
-  answer: () => Promise<Split> = async () => [
-    [1, 50],
-    [2, 50],
-  ];
+class Controller {
+  asked: StageSpec[] = [];
+  revision = 1;
+  mirrors: LiveSplits["mirrors"] = {};
+  knows = true;
+  answer: () => Promise<Split> = async () => HALF;
 
-  async table(digest: string) {
-    this.asked.push(digest);
-    return { weights: { chat: await this.answer() } };
+  async splits(spec: StageSpec): Promise<LiveSplits> {
+    this.asked.push(spec);
+    const { revision, mirrors } = this;
+    return { revision, weights: { chat: await this.answer() }, mirrors };
+  }
+
+  async report(): Promise<LiveSplits | null> {
+    if (!this.knows) return null;
+    return { revision: this.revision, weights: { chat: await this.answer() }, mirrors: this.mirrors };
   }
 }
 
@@ -27,20 +48,21 @@ describe("LiveTable", () => {
   let now = 1_000;
   let controller = new Controller();
   let work: Promise<void>[] = [];
-  let table = new LiveTable(config, () => now);
-  const split = () =>
-    table.splitOf(
-      "chat",
-      () => controller,
-      (job) => work.push(job),
+  const newTable = (of = config) =>
+    new LiveTable(
+      of,
+      () => now,
+      () => controller as unknown as RolloutPort,
     );
+  let table = newTable();
+  const split = () => table.splitOf("chat", env, (job) => work.push(job));
   const settled = () => Promise.all(work);
 
   beforeEach(() => {
     now = 1_000;
     controller = new Controller();
     work = [];
-    table = new LiveTable(config, () => now);
+    table = newTable();
   });
 
   it("asks the controller before the first answer", async () => {
@@ -48,10 +70,21 @@ describe("LiveTable", () => {
       [1, 50],
       [2, 50],
     ]);
-    expect(controller.asked).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)]);
+    expect(controller.asked).toEqual([
+      {
+        order: "2026-11-01T00:00:00Z\nv1",
+        digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+        release: config.release,
+        models: {
+          chat: { split: DECLARED, rollout: null },
+          intent: { split: [[1, 100]], rollout: null },
+        },
+      },
+    ]);
   });
 
   it("asks at most once in two seconds, and answers from memory meanwhile", async () => {
+    controller.answer = async () => DECLARED;
     for (now = 1_000; now < 5_000; now += 10) {
       await split();
       await settled();
@@ -125,12 +158,24 @@ describe("LiveTable", () => {
     ]);
   });
 
+  it("gives the share of another worker version's candidate to stable", async () => {
+    controller.answer = async () => [
+      [1, 50],
+      [2, 20],
+      [9, 30],
+    ];
+    expect(await split()).toEqual([
+      [1, 80],
+      [2, 20],
+    ]);
+  });
+
   it.each([
     [
-      "names a version that this config doesn't have",
+      "begins with a version that this config doesn't have",
       [
-        [1, 50],
         [9, 50],
+        [1, 50],
       ],
     ],
     [
@@ -144,5 +189,99 @@ describe("LiveTable", () => {
   ])("passes over a live split that %s", async (_, bad) => {
     controller.answer = async () => bad as unknown as Split;
     expect(await split()).toEqual(DECLARED);
+  });
+
+  describe("where a rollout moves the split", () => {
+    beforeEach(() => {
+      table = newTable(onItsWay);
+    });
+
+    it("asks again after one second, in the background", async () => {
+      for (now = 1_000; now < 5_000; now += 10) {
+        await split();
+        await settled();
+      }
+      expect(controller.asked).toHaveLength(4);
+    });
+
+    it("serves nobody by a split that is older than two seconds", async () => {
+      await split();
+      now += 2_001;
+      controller.answer = async () => ALL;
+      expect(await split()).toEqual(ALL);
+    });
+
+    it("goes on with the last known split when the controller can't be reached, and lets one request wait", async () => {
+      await split();
+      controller.answer = () => new Promise(() => {});
+      now += 60_000;
+      const start = performance.now();
+      for (let i = 0; i < 20; i++) expect(await split()).toEqual(HALF);
+      expect(controller.asked).toHaveLength(2);
+      expect(performance.now() - start).toBeLessThan(2_000);
+    });
+
+    it("waits again once the controller has been back", async () => {
+      await split();
+      controller.answer = () => Promise.reject(new Error("down"));
+      now += 60_000;
+      await split();
+      controller.answer = async () => HALF;
+      now += 1_000;
+      await split();
+      await settled();
+      controller.answer = async () => ALL;
+      now += 2_001;
+      expect(await split()).toEqual(ALL);
+    });
+
+    it("takes the split that comes back with a batch, and needs not ask for it then", async () => {
+      await split();
+      now += 900;
+      controller.answer = async () => ALL;
+      controller.revision = 2;
+      expect(await table.report(env, BATCH, [])).toBe(true);
+      now += 900;
+      expect(await split()).toEqual(ALL);
+      expect(controller.asked).toHaveLength(1);
+    });
+
+    it("tells a controller that has lost its memory what is declared, and keeps the batch", async () => {
+      controller.knows = false;
+      expect(await table.report(env, BATCH, [])).toBe(false);
+      expect(controller.asked).toHaveLength(1);
+      controller.knows = true;
+      expect(await table.report(env, BATCH, [])).toBe(true);
+    });
+
+    it("isn't taken back by an answer that was overtaken", async () => {
+      await split();
+      const late = Promise.withResolvers<Split>();
+      controller.answer = () => late.promise;
+      const old = table.refresh(env);
+      controller.answer = async () => ALL;
+      controller.revision = 2;
+      await table.refresh(env);
+      late.resolve(HALF);
+      await old;
+      expect(await split()).toEqual(ALL);
+    });
+
+    it("believes a controller that begins anew", async () => {
+      controller.revision = 9;
+      await split();
+      controller.revision = 1;
+      controller.answer = async () => ALL;
+      await table.refresh(env);
+      expect(await split()).toEqual(ALL);
+    });
+  });
+
+  it("knows which model has a share of its requests mirrored", async () => {
+    expect(table.mirrorOf("chat")).toBeNull();
+    controller.mirrors = { chat: { version: 2, share: 5 } };
+    await split();
+    expect(table.mirrorOf("chat")).toEqual({ version: 2, share: 5 });
+    expect(table.mirrorOf("constructor")).toBeNull();
   });
 });

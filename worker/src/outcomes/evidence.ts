@@ -1,0 +1,39 @@
+import type { Answer } from "../backends/backend.ts";
+import type { JsonObject } from "../chat/json-body.ts";
+import type { GatewayContext } from "../gateway.ts";
+import type { Route } from "../routing/route.ts";
+
+/** What a request that a rollout counts has shown so far. Kept with its record, and looked at when it is over. */
+export interface Evidence {
+  readonly model: string;
+  readonly version: number;
+  /** Whom the split sticks to. */
+  readonly user: string;
+  /** What the model said to which parameters, before anything of it was masked. */
+  said: { readonly answer: Answer; readonly parameters: JsonObject } | null;
+  /** It went to another model for a reason that says nothing of this version: a budget. */
+  astray: boolean;
+  /** It has been told of as still running. */
+  late: boolean;
+}
+
+/** Keeps an answer to be judged when the request is over. */
+export function heard(c: GatewayContext, parameters: JsonObject, answer: Answer): void {
+  const { evidence } = c.get("record");
+  if (evidence !== null) evidence.said = { answer, parameters };
+}
+
+/** Notes that the request says nothing of the version that it was routed to. */
+export function gone(c: GatewayContext): void {
+  const { evidence } = c.get("record");
+  if (evidence !== null) evidence.astray = true;
+}
+
+/** Notes that a request is on its way to a version that a rollout may count it for. */
+export function begin(c: GatewayContext, { model, version, variant }: Route, user: string): void {
+  const { outcomes } = c.get("gateway");
+  if (variant === "pinned" || !outcomes.watches(model)) return;
+  const record = c.get("record");
+  record.evidence = { model, version, user, said: null, astray: false, late: false };
+  outcomes.began(record, c.env, (work) => c.executionCtx.waitUntil(work));
+}

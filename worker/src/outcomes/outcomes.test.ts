@@ -1,0 +1,150 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { modelsWith, rolloutSpec } from "../../test/support/rollout-spec.ts";
+import { stageConfig } from "../../test/support/stage.ts";
+import type { Ambient } from "../ambient.ts";
+import { parseConfig } from "../config.ts";
+import type { GatewayEnv } from "../env.ts";
+import { newRecord, type RequestRecord } from "../record.ts";
+import type { Batch, Outcome } from "../rollout/types.ts";
+import { Outcomes } from "./outcomes.ts";
+
+const latency = { name: "latency", margin: 0.05, slo: 8, mode: "enforce" } as const;
+const config = parseConfig(JSON.stringify(stageConfig({ models: modelsWith(rolloutSpec({ gates: [latency] })) })));
+const env = {} as GatewayEnv;
+
+describe("Outcomes", () => {
+  let now = 0;
+  let batches: { at: number; batch: Batch }[] = [];
+  let work: Promise<void>[] = [];
+  let takes: () => Promise<boolean> = async () => true;
+  let outcomes: Outcomes;
+  let ids = 0;
+
+  const ambient: Ambient = {
+    now: () => now,
+    newId: () => "",
+    random: () => 0,
+    log: () => {},
+    // Time passes only here.
+    linger: async (ms) => {
+      now += ms;
+    },
+  };
+  const port = {
+    report: async (_env: GatewayEnv, batch: Batch) => {
+      batches.push({ at: now, batch });
+      return takes();
+    },
+  };
+  const later = (job: Promise<void>) => void work.push(job);
+  const settled = async () => {
+    await Promise.all(work);
+    work = [];
+  };
+
+  function begin(model = "chat"): RequestRecord {
+    const record = newRecord(`r${++ids}`, now);
+    record.evidence = { model, version: 2, user: "u", said: null, astray: false, late: false };
+    return record;
+  }
+  const finish = (record = begin()) => outcomes.finished(record, 200, now, env, later);
+  const told = (): Outcome[] => batches.flatMap(({ batch }) => batch.outcomes);
+
+  beforeEach(() => {
+    now = 1_000_000;
+    batches = [];
+    work = [];
+    takes = async () => true;
+    outcomes = new Outcomes(config, ambient, port, () => "i1");
+  });
+
+  it("tells them in numbered batches, at most one in half a second", async () => {
+    for (let at = 0; at < 40; at++) {
+      finish();
+      await Promise.resolve();
+    }
+    await settled();
+    finish();
+    await settled();
+    finish();
+    await settled();
+    expect(batches.map(({ batch }) => batch.number)).toEqual(batches.map((_, index) => index + 1));
+    expect(told()).toHaveLength(42);
+    for (const [index, { at }] of batches.entries()) {
+      if (index > 0) expect(at - (batches[index - 1]?.at ?? 0)).toBeGreaterThanOrEqual(500);
+    }
+  });
+
+  it("drops what is more than a batch holds, whatever it says", async () => {
+    for (let at = 0; at < 1_000; at++) finish();
+    await settled();
+    expect(batches.map(({ batch }) => batch.outcomes.length)).toEqual([200]);
+  });
+
+  it("sends a batch that was not taken again, under the same number and unchanged", async () => {
+    takes = () => Promise.reject(new Error("down"));
+    finish();
+    await settled();
+    const before = batches.length;
+    expect(before).toBeGreaterThan(1);
+    takes = async () => true;
+    finish();
+    await settled();
+    const numbers = batches.map(({ batch }) => batch.number);
+    expect(numbers).toEqual([...Array<number>(before + 1).fill(1), 2]);
+    expect(batches[0]?.batch).toEqual(batches[before]?.batch);
+  });
+
+  it("gives up a round that died with its request", async () => {
+    takes = () => new Promise(() => {});
+    finish();
+    await Promise.resolve();
+    finish();
+    expect(work).toHaveLength(1);
+    now += 11_000;
+    takes = async () => true;
+    finish();
+    expect(work).toHaveLength(2);
+    await work[1];
+    expect(batches.at(-1)?.batch.outcomes.length).toBeGreaterThan(0);
+  });
+
+  it("tells of a request that still runs as its age passes the limit, then of its rest", async () => {
+    const record = begin();
+    outcomes.began(record, env, later);
+    await settled();
+    expect(told()).toMatchObject([{ part: "late", version: 2, failed: false }]);
+    expect(told()[0]?.total_ms).toBeGreaterThan(8_000);
+    now += 1_000;
+    finish(record);
+    await settled();
+    expect(told().map(({ part }) => part)).toEqual(["late", "rest"]);
+  });
+
+  it("tells of one that ends in time once, as a whole", async () => {
+    const record = begin();
+    finish(record);
+    await settled();
+    now += 60_000;
+    finish();
+    await settled();
+    expect(told().map(({ part }) => part)).toEqual(["whole", "whole"]);
+  });
+
+  it("has nothing to do with models that are on no way", async () => {
+    expect([outcomes.watches("chat"), outcomes.watches("intent"), outcomes.watches("constructor")]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    outcomes.finished(newRecord("r", now), 200, now, env, later);
+    expect(work).toEqual([]);
+  });
+
+  it("tells on a cron what no request has told", async () => {
+    outcomes.add({ ...({} as Outcome), model: "chat" });
+    await outcomes.flush(env);
+    await outcomes.flush(env);
+    expect(batches).toHaveLength(1);
+  });
+});
