@@ -16,6 +16,7 @@ from sluiceway.planning import Zone
 from tests.components.conftest import STAGES, WORKSPACE, Stages
 from tests.components.harness import UNKNOWN
 from tests.components.running import CANARY, bindings_of, run_stage
+from tests.contract.make_rollout import planned
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -84,6 +85,15 @@ def test_an_update_exports_what_a_person_needs(stages: Stages) -> None:
     assert outputs["kv_namespace_id"] == "id-cache"
     assert outputs["bucket"] == plan.bucket.name
     assert outputs["models"]["chat"] == {"chat@1": 90, "chat@2": 10}
+
+
+def test_a_declared_rollout_is_among_the_outputs_so_that_a_preview_shows_its_change(stages: Stages) -> None:
+    plan = stages.plan("local")
+    assert "rollouts" not in run_stage(stages, plan).outputs
+    rollout = planned({"strategy": "canary", "stable": "chat@1", "candidate": "chat@2"}).models[0].rollout
+    models = tuple(replace(model, rollout=rollout) if model.name == "chat" else model for model in plan.models)
+    outputs = run_stage(stages, replace(plan, models=models)).outputs
+    assert outputs["rollouts"] == ["chat: chat@1 -> chat@2 by canary 1, 10, 50, 100 %, at least 2 h"]
 
 
 def test_the_curl_line_is_one_shell_command_that_reads_the_key_where_it_lies(stages: Stages) -> None:
