@@ -1,0 +1,129 @@
+import { describe, expect, it } from "vitest";
+import { gate, rolled, step, TestStage } from "../../test/support/rollout.ts";
+
+function stage(more: Parameters<typeof rolled>[0] = {}): TestStage {
+  const made = new TestStage();
+  made.spec({ chat: rolled(more) });
+  return made;
+}
+
+/** Both arms fail alike. */
+function fault(made: TestStage, rounds = 6): void {
+  made.traffic(rounds, [5, 20], [5, 20]);
+}
+
+describe("a fault of both arms", () => {
+  it("holds weights and clock, keeps the rest of the hold, and goes on after it", () => {
+    const made = stage({ gates: [gate("errors", { margin: 0.3 })] });
+    made.healthy();
+    made.wait(400);
+    fault(made);
+    expect(made.view()).toMatchObject({ platform: true, phase: "stepping", step: 0, until: null });
+    expect(made.state.alarm).toBeNull();
+    expect(made.sentences(1)).toEqual(["chat: chat@2 holds at 10 %: chat@1 is as bad, errors of both (platform)."]);
+    made.wait(10_000);
+    expect(made.view()).toMatchObject({ platform: true, step: 0 });
+    while (made.view().platform) made.traffic(1, [25, 0], [25, 0]);
+    expect(made.sentences(1)[0]).toMatch(
+      /^chat: chat@2 goes on at 10 %: what was bad in both is over after 2 h 46 min\.$/,
+    );
+    expect(made.view().until).toBe(made.now + 200_000);
+    made.traffic(40, [25, 0], [25, 0]);
+    made.wait(200);
+    expect(made.view().step).toBe(1);
+  });
+
+  it("is told once when it begins and once when it ends, and rolls nothing back", () => {
+    const made = stage();
+    for (let round = 0; round < 10; round++) fault(made);
+    for (let round = 0; round < 10; round++) made.healthy();
+    expect(made.journal.map(({ kind }) => kind)).toEqual(["start", "platform", "platform"]);
+    expect(made.journal.slice(1).map(({ cause }) => cause)).toEqual(["gate:errors", "gates"]);
+  });
+
+  it("freezes the watch too", () => {
+    const made = stage({ watch_s: 100 });
+    made.command("promote");
+    made.wait(40);
+    fault(made);
+    made.wait(1000);
+    expect(made.view()).toMatchObject({ phase: "watching", platform: true });
+    while (made.view().platform) made.traffic(1, [25, 0], [25, 0]);
+    made.wait(59);
+    expect(made.view().phase).toBe("watching");
+    made.wait(1);
+    expect(made.view().phase).toBe("promoted");
+  });
+
+  it("does not keep a person from acting", () => {
+    const made = stage();
+    fault(made);
+    made.command("abort");
+    expect(made.view()).toMatchObject({ phase: "aborted", platform: false });
+  });
+
+  it("keeps the clock still through a resume and a promotion, until it is over", () => {
+    const made = stage();
+    fault(made);
+    made.command("pause");
+    made.command("resume");
+    expect(made.view().until).toBeNull();
+    made.command("promote");
+    expect(made.view()).toMatchObject({ phase: "watching", until: null });
+    while (made.view().platform) made.traffic(1, [25, 0], [25, 0]);
+    expect(made.view().until).toBe(made.now + 3_600_000);
+  });
+
+  it("is no fault of both when only a gate that observes sees it", () => {
+    const made = stage({ gates: [gate("errors", { mode: "observe" })] });
+    fault(made);
+    expect(made.gate("errors").reason).toBe("platform");
+    expect(made.view().platform).toBe(false);
+  });
+});
+
+describe("a candidate with nothing to compare it with", () => {
+  const alone = { control: 0, steps: [step(100)] } as const;
+  const failing = (made: TestStage) => made.batch(made.requests(2, 30, { failed: true }));
+
+  it("holds by default, however bad it is", () => {
+    const made = stage(alone);
+    failing(made);
+    made.wait(100_000);
+    expect(made.gate("errors")).toMatchObject({ verdict: "inconclusive", reason: "suspect" });
+    expect(made.view().phase).toBe("stepping");
+    expect(made.view().waiting).toBe("chat: chat@2 at 100 %: the candidate is suspect in errors.");
+  });
+
+  it("rolls back after the grace time where git says so", () => {
+    const made = stage({ ...alone, no_control: "rollback", grace_s: 300 });
+    failing(made);
+    expect(made.state.alarm).toBe(made.now + 300_000);
+    made.wait(299);
+    expect(made.view().phase).toBe("stepping");
+    made.wait(1);
+    expect(made.view().phase).toBe("rolled-back");
+    expect(made.sentences(1)).toEqual([
+      "chat: rolled back to chat@1: errors of chat@2 stayed over 20 % for 5 min, with nothing of chat@1 to compare.",
+    ]);
+  });
+
+  it("is not rolled back when it recovers within the grace time", () => {
+    const made = stage({ ...alone, no_control: "rollback", grace_s: 300 });
+    failing(made);
+    made.wait(200);
+    for (let round = 0; round < 20; round++) made.batch(made.requests(2, 50));
+    made.wait(200);
+    expect(made.view().phase).toBe("stepping");
+  });
+
+  it("does not end its watch while it is suspect", () => {
+    const made = stage({ ...alone, watch_s: 60 });
+    made.command("promote");
+    failing(made);
+    made.wait(60);
+    expect(made.view()).toMatchObject({ phase: "watching" });
+    for (let round = 0; round < 20; round++) made.batch(made.requests(2, 50));
+    expect(made.view().phase).toBe("promoted");
+  });
+});
