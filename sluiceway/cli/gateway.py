@@ -1,4 +1,4 @@
-"""How a command reaches a stage's gateway as its owner: where it answers, and the admin key."""
+"""How a command reaches a stage's gateway, as its owner or as a caller: where it answers, and the key."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from sluiceway.local import lifecycle
 from sluiceway.progress import Progress
 
 ADMIN_KEY = "ADMIN_KEY"
-_VARIABLE = f"SLUICEWAY_SECRET_{ADMIN_KEY}"
-_SETTING = f"sluiceway:{ADMIN_KEY.lower()}"
+API_KEY = "API_KEY"
+_LOCAL_FILES = {ADMIN_KEY: "admin-key", API_KEY: "api-key"}
 
 UrlOption = Annotated[str | None, typer.Option("--url", help="Where the gateway answers; else the stage's output url.")]
 
@@ -34,7 +34,12 @@ def open_admin(stage: str, url: str | None) -> GatewayAdmin:
             got=list(checked.plan.secrets),
             hint=f"add {ADMIN_KEY} to the list, then `sluiceway secrets set {stage} {ADMIN_KEY}` and `up`",
         )
-    return GatewayAdmin(url or _url(checked), _key(checked))
+    return GatewayAdmin(url or _url(checked), _key(checked, ADMIN_KEY))
+
+
+def find_gateway(checked: Checked, url: str | None) -> tuple[str, str | None]:
+    """Where a stage answers its callers, and the key that they share; None where nobody is asked for one."""
+    return url or _url(checked), _key(checked, API_KEY) if checked.plan.auth.required else None
 
 
 def _url(checked: Checked) -> str:
@@ -53,22 +58,23 @@ def _url(checked: Checked) -> str:
     return str(found)
 
 
-def _key(checked: Checked) -> str:
+def _key(checked: Checked, name: str) -> str:
     """From the environment, the stack's configuration, or the file of the local stage: never from an argument."""
+    variable, setting = f"SLUICEWAY_SECRET_{name}", f"sluiceway:{name.lower()}"
     stack_file = checked.workspace.root / "stacks" / f"Pulumi.{checked.stage}.yaml"
-    text = os.environ.get(_VARIABLE, "").strip()
-    if not text and _SETTING in stack_file.read_text(encoding="utf-8"):
-        text = get_secret(_stack(checked), _SETTING).strip()
-    file = checked.workspace.local / "admin-key"
+    text = os.environ.get(variable, "").strip()
+    if not text and setting in stack_file.read_text(encoding="utf-8"):
+        text = get_secret(_stack(checked), setting).strip()
+    file = checked.workspace.local / _LOCAL_FILES[name]
     if not text and checked.stage == LOCAL and file.is_file():
         text = file.read_text(encoding="utf-8").strip()
     if text:
         return text
-    command = f"`sluiceway secrets set {checked.stage} {ADMIN_KEY}`"
+    command = f"`sluiceway secrets set {checked.stage} {name}`"
     raise UserError(
-        f"the secret {ADMIN_KEY} has no value",
+        f"the secret {name} has no value",
         path=f"stacks/Pulumi.{checked.stage}.yaml",
-        hint="`sluiceway up local` makes one" if checked.stage == LOCAL else f"{command}, or set {_VARIABLE}",
+        hint="`sluiceway up local` makes one" if checked.stage == LOCAL else f"{command}, or set {variable}",
     )
 
 

@@ -1,4 +1,4 @@
-"""``sluiceway validate|models|render``: looks at what the repository says, changes nothing anywhere."""
+"""``sluiceway validate|render``: looks at what the repository says, changes nothing anywhere."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import typer
 from sluiceway import catalog, settings
 from sluiceway.cli.context import Checked, check_stage, find_workspace
 from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text, say
+from sluiceway.golden.load import load_all
 from sluiceway.planning.warnings import needed, warnings
 from sluiceway.render import render_stage
 
 
 def register(app: typer.Typer) -> None:
-    for command in (validate, models, render):
+    for command in (validate, render):
         app.command(command.__name__)(command)
 
 
@@ -23,10 +24,11 @@ def validate(
     stage: Annotated[str | None, typer.Argument(help="One stage; without it, all.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Check the settings, the catalogue and the plan of one stage or of all."""
+    """Check the settings, the catalogue, the golden prompts and the plan of one stage or of all."""
     workspace = find_workspace()
     names = [stage] if stage else list(settings.stages(workspace))
     found = [check_stage(workspace, name) for name in names]
+    golden = load_all(workspace, catalog.load(workspace))
     if as_json:
         print_json([_validated(one) for one in found])
         return
@@ -42,6 +44,8 @@ def validate(
                 print_text(f"{'':<15} {row['needs']}")
         for warned in warnings(one.plan, one.settings.source):
             say(warned.render())
+    for each in golden:
+        print_text(f"{'golden':<11} ok  {each.model} {len(each.prompts)} prompts")
 
 
 def _validated(one: Checked) -> dict[str, object]:
@@ -61,20 +65,6 @@ def _rollouts(one: Checked) -> list[dict[str, str | None]]:
         for model in one.plan.models
         if model.rollout
     ]
-
-
-def models(as_json: JsonFlag = False) -> None:
-    """List the models, their versions and what answers each."""
-    rows = [
-        {"version": str(version.ref), "backend": version.backend, "id": version.id}
-        for model in catalog.load(find_workspace()).models
-        for version in model.versions
-    ]
-    if as_json:
-        print_json(rows)
-        return
-    for row in rows:
-        print_text(f"{row['version']:<12} {row['backend']:<11} {row['id'] or ''}".rstrip())
 
 
 def render(stage: StageArgument, as_json: JsonFlag = False) -> None:

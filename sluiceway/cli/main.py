@@ -16,7 +16,21 @@ from typing import Annotated, NoReturn
 import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError
 
-from sluiceway.cli import cache, engine, gitops, inspect, keys, local, logs, rollout, secrets, spend, stages, top
+from sluiceway.cli import (
+    cache,
+    engine,
+    gitops,
+    inspect,
+    keys,
+    local,
+    logs,
+    models,
+    rollout,
+    secrets,
+    spend,
+    stages,
+    top,
+)
 from sluiceway.cli.output import ReaderLeft, open_streams, print_json, print_text, say
 from sluiceway.errors import SluicewayError, UserError
 
@@ -40,6 +54,7 @@ app.add_typer(secrets.app, name="secrets")
 app.add_typer(keys.app, name="keys")
 app.add_typer(cache.app, name="cache")
 app.add_typer(rollout.app, name="rollout")
+app.add_typer(models.app, name="models")
 app.add_typer(gitops.app, name="gitops")
 
 
