@@ -34,28 +34,29 @@ def check(stated: ModelFile, version: Version, where: Where) -> None:
 def one_space(model: Model, other: Model, target: str, path: str) -> None:
     """UserError unless all versions of ``model``, and those of ``other`` that ``target`` may mean, are one embedding
     model: vectors of two can't be compared, and whoever keeps them wouldn't see which is whose."""
-    own = {_embedding(version): version for version in model.versions}
+    own = {embedding(version): version for version in model.versions}
     for version in other.versions:
         if "@" in target and str(version.ref) != target:
             continue
-        foreign = next((mine for name, mine in own.items() if name != _embedding(version)), None)
+        foreign = next((mine for name, mine in own.items() if name != embedding(version)), None)
         if foreign is not None:
             raise UserError(
-                f"vectors of {version.ref} ({_shown(version)}) and {foreign.ref} ({_shown(foreign)}) can't be compared",
+                f"vectors of {version.ref} ({shown(version)}) and {foreign.ref} ({shown(foreign)}) can't be compared",
                 path=path,
                 got=target,
                 hint="name a model that serves the same embedding model at another place, or take it out",
             )
 
 
-def _embedding(version: ModelVersion) -> str:
+def embedding(version: ModelVersion) -> str:
     """Which embedding model a version is: ``bge-m3`` of ``@cf/baai/bge-m3``, ``BAAI/bge-m3`` and ``bge-m3:latest``."""
     if version.id is None:
         return " ".join(file.sha256 for file in version.files)
     return version.id.rpartition("/")[2].partition(":")[0].lower()
 
 
-def _shown(version: ModelVersion) -> str:
+def shown(version: ModelVersion) -> str:
+    """What answers, by the backend's own name."""
     return version.id or version.backend
 
 

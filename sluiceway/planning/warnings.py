@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from sluiceway.catalog.checks import embedding, shown
 from sluiceway.cost.book import PriceBook
 from sluiceway.domain.model import Model
 from sluiceway.domain.rollout import Gate, RolloutSpec, Step, least_to_pass
@@ -33,6 +34,7 @@ def warnings(plan: StagePlan, source: str) -> tuple[Warned, ...]:
     root = f"{source}: config.sluiceway:"
     found = _unpriced(plan, root)
     for model in plan.models:
+        found += _vectors(model, f"{root}models.{model.name}")
         if model.rollout:
             found += _rollout(model.rollout, f"{root}models.{model.name}.rollout")
     return tuple(found)
@@ -93,6 +95,20 @@ def _slow(spec: RolloutSpec, gate: Gate, at: int, path: str) -> Warned | None:
 
 def _least(spec: RolloutSpec, gate: Gate, step: Step | None) -> int | None:
     return least_to_pass(spec.margin(gate, step), spec.beta, spec.min_pass)
+
+
+def _vectors(model: ModelPlan, path: str) -> list[Warned]:
+    """Two embedding models under one name: whoever keeps vectors gets some of each."""
+    if model.task != "embed":
+        return []
+    served = [version for version in model.versions if version.number in model.split.versions]
+    first = served[0]
+    other = next((version for version in served if embedding(version) != embedding(first)), None)
+    if other is None:
+        return []
+    message = f"vectors of {first.ref} ({shown(first)}) and {other.ref} ({shown(other)}) can't be compared"
+    hint = "give the new one a model name of its own, and move whoever keeps vectors to it"
+    return [Warned(f"{path}.{'rollout' if model.rollout else 'split'}", message, hint)]
 
 
 def _unpriced(plan: StagePlan, root: str) -> list[Warned]:

@@ -120,3 +120,29 @@ def test_without_a_budget_or_with_every_price_nothing_is_told() -> None:
 def test_what_runs_in_the_stage_itself_needs_no_price() -> None:
     onnx = ModelVersion("far", 2, "onnx")
     assert warnings(stage(far(1, Price(1, 2)), onnx, budgets=BUDGETS), "here") == ()
+
+
+EMBED = "here: config.sluiceway:models.near"
+
+
+def vectors(stated: dict[str, Any], *ids: str) -> list[tuple[str, str]]:
+    versions = tuple(ModelVersion("near", at, "workers-ai", id) for at, id in enumerate(ids, 1))
+    catalog = Catalog((Model("near", "embed", False, versions),))
+    mapping = {"account_id": ACCOUNT, "models": {"near": stated}}
+    found = warnings(plan(parse(mapping, "here", stage="dev"), catalog), "here")
+    return [(one.path.removeprefix(EMBED), one.message) for one in found]
+
+
+BOTH: dict[str, Any] = {"split": [{"version": "near@1", "weight": 90}, {"version": "near@2", "weight": 10}]}
+BY_CANARY: dict[str, Any] = {"rollout": {"strategy": "canary", "stable": "near@1", "candidate": "near@2"}}
+MIXED = "vectors of near@1 (@cf/baai/bge-m3) and near@2 (other) can't be compared"
+
+
+def test_vectors_of_two_models_under_one_name_are_told() -> None:
+    assert vectors(BOTH, "@cf/baai/bge-m3", "other") == [(".split", MIXED)]
+    assert vectors(BY_CANARY, "@cf/baai/bge-m3", "other") == [(".rollout", MIXED)]
+
+
+def test_one_embedding_model_at_two_places_is_no_mixture_nor_is_a_version_that_nobody_gets() -> None:
+    assert vectors(BY_CANARY, "@cf/baai/bge-m3", "BAAI/bge-m3") == []
+    assert vectors({"split": [{"version": "near@1", "weight": 100}]}, "@cf/baai/bge-m3", "other") == []
