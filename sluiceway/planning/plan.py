@@ -38,9 +38,7 @@ def plan(settings: Settings, catalog: Catalog) -> StagePlan:
     models = _models(settings, catalog)
     worker_name = pick(settings.worker_name, names.worker(settings.stage))
     bucket = storage.bucket(settings)
-    limits = _limits(settings)
-    secrets = _secrets(settings)
-    gateway = _gateway(settings)
+    limits, secrets, gateway = _limits(settings), _secrets(settings), _gateway(settings)
     backends.check(settings, models, secrets, gateway)
     return StagePlan(
         stage=settings.stage,

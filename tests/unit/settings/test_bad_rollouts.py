@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from sluiceway import settings
-from sluiceway.domain.rollout import GATES
 from sluiceway.errors import UserError
 from tests.unit.settings.conftest import Stack
 
@@ -124,16 +123,6 @@ WRONG: list[tuple[str, str, str]] = [
         "write true or false, without quotes",
     ),
     (
-        f"{CANARY}, steps: [{{weight: 10, margins: {{errors: 1}}}}]",
-        ".rollout.steps[0].margins.errors: must be at most 0.99, got 1",
-        "write a number from 0 to 0.99",
-    ),
-    (
-        f"{CANARY}, steps: [{{weight: 10, margins: {{error: 0.1}}}}]",
-        ".rollout.steps[0].margins.error: there is no gate of this name, got 'error'",
-        "did you mean errors?",
-    ),
-    (
         f"{BLUE_GREEN}, steps: [{{weight: 50}}, {{weight: 100}}]",
         ".rollout.steps: a blue-green rollout has one step, to 100, got [50, 100]",
         "keep one step of weight 100, or write strategy: canary",
@@ -178,72 +167,6 @@ WRONG: list[tuple[str, str, str]] = [
         f"{CANARY}, watch: [10m]",
         ".rollout.watch: a time is written like 10m, and is never negative, got ['10m']",
         A_TIME,
-    ),
-    # gates
-    (
-        f"{CANARY}, gates: [errors]",
-        ".rollout.gates: must be a mapping, got ['errors']",
-        "write a mapping, a name and its value on each line",
-    ),
-    (
-        f"{CANARY}, gates: {{latncy: {{slo: 5}}}}",
-        ".rollout.gates.latncy: there is no gate of this name, got 'latncy'",
-        "did you mean latency?",
-    ),
-    (
-        f"{CANARY}, gates: {{zzz: {{margin: 0.1}}}}",
-        ".rollout.gates.zzz: there is no gate of this name, got 'zzz'",
-        f"known gates: {', '.join(GATES)}",
-    ),
-    (
-        f'{CANARY}, gates: {{errors: "no"}}',
-        ".rollout.gates.errors: a gate is a mapping, or off, got 'no'",
-        'write "off" in quotes, or a mapping with keys of margin, slo, mode',
-    ),
-    (
-        f"{CANARY}, gates: {{errors: 0.05}}",
-        ".rollout.gates.errors: must be a mapping, got 0.05",
-        "write a mapping with keys of margin, slo, mode",
-    ),
-    (
-        f"{CANARY}, gates: {{errors: {{margn: 0.05}}}}",
-        ".rollout.gates.errors: unknown key 'margn'",
-        "did you mean 'margin'?",
-    ),
-    (
-        f"{CANARY}, gates: {{errors: {{margin: -0.1}}}}",
-        ".rollout.gates.errors.margin: must be at least 0, got -0.1",
-        "write a number from 0 to 0.99",
-    ),
-    (
-        f"{CANARY}, gates: {{errors: {{margin: 2}}}}",
-        ".rollout.gates.errors.margin: must be at most 0.99, got 2",
-        "write a number from 0 to 0.99",
-    ),
-    (
-        f"{CANARY}, gates: {{errors: {{mode: enforced}}}}",
-        ".rollout.gates.errors.mode: must be one of enforce, observe, off, got 'enforced'",
-        "did you mean enforce?",
-    ),
-    (
-        f"{CANARY}, gates: {{errors: {{slo: 5}}}}",
-        ".rollout.gates.errors.slo: the gate errors has no slo, got 5.0",
-        "take slo out; gates with one are first_token, latency, speed, cost",
-    ),
-    (
-        f"{CANARY}, gates: {{latency: {{slo: 0}}}}",
-        ".rollout.gates.latency.slo: must be at least 1e-06, got 0",
-        "write a number from 1e-06 to 1000000",
-    ),
-    (
-        f"{CANARY}, gates: {{cost: {{margin: 0.05}}}}",
-        ".rollout.gates.cost.slo: the gate cost needs one, since no figure fits all models",
-        "add slo: the US dollars a request over which a request is bad",
-    ),
-    (
-        f"{CANARY}, gates: {{speed: {{}}}}",
-        ".rollout.gates.speed.slo: the gate speed needs one, since no figure fits all models",
-        "add slo: the tokens a second under which a request is bad",
     ),
     # arms
     (
@@ -434,13 +357,6 @@ def test_who_is_told_of_transitions_is_checked(stack: Stack, stated: str, messag
         settings.load(stack(f"sluiceway:rollouts: {stated}"), "dev")
     told = f"stacks/Pulumi.dev.yaml: config.sluiceway:rollouts{message}"
     assert (str(caught.value), caught.value.hint) == (told, hint)
-
-
-def test_off_without_quotes_is_told_as_what_readers_disagree_on(stack: Stack) -> None:
-    with pytest.raises(UserError) as caught:
-        settings.load(stack(f"sluiceway:models: {{chat: {{rollout: {{{CANARY}, gates: {{json: off}}}}}}}}"), "dev")
-    assert "readers of YAML disagree on what off means" in str(caught.value)
-    assert "put it in quotes" in str(caught.value.hint)
 
 
 def test_the_engines_text_is_read_as_the_file_is(stack: Stack) -> None:
