@@ -70,6 +70,7 @@ def _timeouts(stated: TimeoutsSettings) -> Timeouts:
         first_token_ms=pick(stated.first_token_ms, 60_000),
         idle_ms=pick(stated.idle_ms, 30_000),
         stream_ms=pick(stated.stream_ms, 600_000),
+        client_ms=pick(stated.client_ms, 60_000),
         answer_ms=pick(stated.answer_ms, 180_000),
     )
 

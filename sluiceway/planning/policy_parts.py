@@ -10,11 +10,13 @@ from sluiceway.domain.release import Json
 
 @dataclass(frozen=True)
 class Timeouts:
-    """``stream_ms``: a streamed answer as a whole; ``answer_ms``: one that isn't streamed."""
+    """``stream_ms``: a streamed answer as a whole; ``client_ms``: a piece of it that its client leaves unread;
+    ``answer_ms``: an answer that isn't streamed."""
 
     first_token_ms: int
     idle_ms: int
     stream_ms: int
+    client_ms: int
     answer_ms: int
 
 

@@ -53,11 +53,13 @@ Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256
 
 
 class TimeoutsSettings(Block):
-    """``stream_ms``: a streamed answer as a whole; ``answer_ms``: one that isn't streamed."""
+    """``stream_ms``: a streamed answer as a whole; ``client_ms``: a piece of it that its client leaves unread;
+    ``answer_ms``: an answer that isn't streamed."""
 
     first_token_ms: Milliseconds | None = None
     idle_ms: Milliseconds | None = None
     stream_ms: Annotated[int, Field(ge=1, le=3_600_000)] | None = None
+    client_ms: Milliseconds | None = None
     answer_ms: Milliseconds | None = None
 
 

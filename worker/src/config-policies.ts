@@ -30,6 +30,8 @@ export const Timeouts = v.object({
   idle_ms: v.optional(positive, 30_000),
   /** Longest that it may take as a whole, however busily it comes. */
   stream_ms: v.optional(positive, 600_000),
+  /** Longest that a client may leave a piece of a streamed answer unread. */
+  client_ms: v.optional(positive, 60_000),
   /** Longest wait for an answer that is not streamed. */
   answer_ms: v.optional(positive, 180_000),
 });

@@ -14,6 +14,7 @@ describe("parseConfig", () => {
       first_token_ms: 60_000,
       idle_ms: 30_000,
       stream_ms: 600_000,
+      client_ms: 60_000,
       answer_ms: 180_000,
     });
     expect(config.models.chat?.split).toEqual([

@@ -1,9 +1,10 @@
-import { request as httpRequest, type ServerResponse } from "node:http";
+import { request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Miniflare } from "miniflare";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AiServer, startBundled } from "./bundled-stage.ts";
 
 const IDLE_MS = 1_500;
+const CLIENT_MS = 1_000;
 const CONFIG = {
   stage: "test",
   release: "r-0123456789ab",
@@ -20,7 +21,7 @@ const CONFIG = {
   gateway: null,
   cors: { origins: [], max_age: 0 },
   limits: { body_bytes: 1_048_576, requests: 1000, period: 60 },
-  timeouts: { idle_ms: IDLE_MS },
+  timeouts: { idle_ms: IDLE_MS, client_ms: CLIENT_MS },
   cache: { enabled: false, ttl: 0 },
   auth: { required: true },
   log: { prompts: false },
@@ -195,6 +196,63 @@ describe("over real connections to workerd", () => {
       expect(line.cost_usd).toBeGreaterThan(0);
     },
   );
+
+  it("gw_17 stops the model for a client that reads no further, books what was said, and closes the connection", async () => {
+    let closed = false;
+    ai.reply = (response) => {
+      response.writeHead(200, SSE);
+      const fill = () => {
+        while (!closed && response.write(piece("word ".repeat(10_000))));
+      };
+      response.on("drain", fill).on("close", () => {
+        closed = true;
+      });
+      fill();
+    };
+    const asked = httpRequest(new URL("/v1/chat/completions", url), {
+      method: "POST",
+      agent: false,
+      headers: { authorization: "Bearer test-key", "x-request-id": "req-stalled" },
+    });
+    const answered = new Promise<IncomingMessage>((done) => asked.on("response", done));
+    asked.on("error", () => {});
+    asked.end(JSON.stringify({ model: "chat", messages: [{ role: "user", content: "Hi" }], stream: true }));
+    const response = await answered;
+    // It begins to read, and then does not go on.
+    await new Promise((done) => response.once("data", done));
+    response.pause();
+    await expect.poll(() => closed, { timeout: CLIENT_MS + 5_000 }).toBe(true);
+    const line = await lineOf("req-stalled");
+    expect(line).toMatchObject({ level: "info", status: 200, error: "client_disconnected" });
+    expect(line.completion_tokens).toBeGreaterThan(1_000);
+    expect(line.cost_usd).toBeGreaterThan(0);
+    const over = new Promise((done) => response.on("close", done));
+    let rest = "";
+    response
+      .on("error", () => {})
+      .on("data", (chunk: Buffer) => {
+        rest += chunk.toString("latin1");
+      });
+    response.resume();
+    await over;
+    expect(rest).not.toContain("[DONE]");
+  });
+
+  it("waits for a model that says less often than a client has to read", async () => {
+    ai.reply = (response) => {
+      response.writeHead(200, SSE);
+      let said = 0;
+      const say = () => {
+        response.write(piece("slow "));
+        if (++said < 4) setTimeout(say, 1.3 * CLIENT_MS);
+        else response.end("data: [DONE]\n\n");
+      };
+      say();
+    };
+    const text = await (await chat("req-slow", { stream: true })).text();
+    expect(text).toContain("[DONE]");
+    expect(await lineOf("req-slow")).toMatchObject({ error: null });
+  });
 
   it("goes on serving when many clients leave at once", async () => {
     ai.reply = (response) => void response.writeHead(200, SSE).write(piece("a "));

@@ -4,6 +4,7 @@ import { reportException } from "../telemetry/exceptions.ts";
 import { Collector } from "./collect.ts";
 import type { StreamFormat } from "./format.ts";
 import type { ServedStream } from "./serve.ts";
+import { Unread } from "./unread.ts";
 
 const encoder = new TextEncoder();
 
@@ -32,9 +33,15 @@ function bodyOf(
 ): ReadableStream<Uint8Array> {
   const record = c.get("record");
   let gone = false;
+  let body: ReadableStreamDefaultController<Uint8Array> | null = null;
+  const over = () => {
+    unread.stop();
+    ended();
+  };
   const leave = async (reason: unknown) => {
     if (gone) return;
     gone = true;
+    unread.stop();
     // Who leaves after the last piece has had the whole answer.
     if (record.usage === null) record.errorCode ??= "client_disconnected";
     served.abort.abort(reason);
@@ -43,28 +50,41 @@ function bodyOf(
     if (record.usage === null) served.settle(new Collector(), false);
     ended();
   };
+  // Who reads no further holds a model, a connection and a share of its budgets for as long as it likes: it has left.
+  const unread = new Unread(c.get("gateway").config.timeouts.client_ms, () => {
+    const reason = new Error("the client does not read its answer");
+    void leave(reason);
+    body?.error(reason);
+  });
   // The runtime tells of a client that left by the request's signal, by cancelling the body, or by both.
   const { signal } = served.abort;
   if (signal.aborted) void leave(signal.reason);
   else signal.addEventListener("abort", () => void (clientLeft(signal) && leave(signal.reason)));
+  const start = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    body = controller;
+    unread.given();
+  };
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    unread.read();
     const next = await events.next().catch((error: unknown) => {
       // Nothing below throws past its own error event; if it does, the request is logged all the same.
       record.errorCode ??= asApiError(error).code;
-      ended();
+      over();
       reportException(c, error);
       throw error;
     });
+    if (gone) return;
     if (next.done) {
       controller.close();
-      return ended();
+      return over();
     }
     const bytes = encoder.encode(next.value);
     record.bytesOut += bytes.byteLength;
     controller.enqueue(bytes);
+    unread.given();
   };
   // Nothing is read ahead of the client, so that its leaving is felt by the backend.
-  return new ReadableStream({ pull, cancel: leave }, { highWaterMark: 0 });
+  return new ReadableStream({ start, pull, cancel: leave }, { highWaterMark: 0 });
 }
 
 async function* eventsOf(c: GatewayContext, served: ServedStream, format: StreamFormat): Events {
