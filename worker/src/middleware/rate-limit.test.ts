@@ -64,6 +64,30 @@ describe("rate limit", () => {
     expect(await passed("2001:db8:7:1:ffff::2", 4)).toBe(2);
   }, 30_000);
 
+  it("lets no caller far from the limit wait, counts each request, and heeds a no from the next request on", async () => {
+    let asked = 0;
+    let success = true;
+    const answers: (() => void)[] = [];
+    const limit = async () => {
+      if (++asked > 1) await new Promise<void>((resolve) => answers.push(resolve));
+      return { success };
+    };
+    const limits = { body_bytes: 1_048_576, requests: 100, period: 60 };
+    const stage = new Stage({ limits }, { RATE_LIMIT: { limit } });
+    const send = () => stage.send({ path: PATH, body: chatBody() });
+    expect((await send()).status).toBe(200);
+    // These are answered though the limiter is silent.
+    for (let i = 0; i < 3; i++) expect((await send()).status).toBe(200);
+    await expect.poll(() => asked).toBe(4);
+    success = false;
+    for (const answer of answers.splice(0)) answer();
+    await scheduler.wait(10);
+    const refused = send();
+    await expect.poll(() => answers.length).toBe(1);
+    answers[0]?.();
+    expect((await refused).status).toBe(429);
+  });
+
   it("lets requests pass when the limiter fails, and says so in the log", async () => {
     const broken: RateLimit = { limit: () => Promise.reject(new Error("limiter is down")) };
     const stage = new Stage({}, { RATE_LIMIT: broken });

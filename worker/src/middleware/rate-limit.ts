@@ -5,36 +5,49 @@ import { ApiError } from "../errors.ts";
 import type { GatewayContext, GatewayMiddleware } from "../gateway.ts";
 import { within } from "../patience.ts";
 import { clientAddress } from "../routing/client.ts";
+import { Standing } from "./standing.ts";
 
 /** Longest wait for the object that counts a key's requests. */
 const PATIENCE_MS = 1_000;
 
 /**
  * Limits requests by key, or by address where no key is asked for. A key with a limit of its own is counted exactly, in
- * one place; the others by the platform's limiter. A limiter that fails lets requests pass: it guards against bursts,
+ * one place; the others by the platform's limiter, whose word a caller far from the limit needn't wait for. A limiter that fails lets requests pass: it guards against bursts,
  * and budgets and the zone's own rule stand behind it.
  */
 export function rateLimit(limits: GatewayConfig["limits"]): GatewayMiddleware {
+  const standing = new Standing(limits);
   return async function rateLimit(c, next) {
     const { requestsPerMinute } = c.get("principal");
-    if (requestsPerMinute === null) await throughPlatform(c, limits);
+    if (requestsPerMinute === null) await throughPlatform(c, limits, standing);
     else await throughLedger(c, requestsPerMinute);
     await next();
   };
 }
 
-async function throughPlatform(c: GatewayContext, limits: GatewayConfig["limits"]): Promise<void> {
+async function throughPlatform(c: GatewayContext, limits: GatewayConfig["limits"], standing: Standing): Promise<void> {
   const record = c.get("record");
   const principal = c.get("principal");
+  const { ambient } = c.get("gateway");
   const key = principal.via === "nobody" ? `ip ${clientAddress(c.req.raw)}` : `key ${principal.tenant}`;
-  let success = true;
+  const isGood = standing.isGood(key, ambient.now());
+  const word = ask(c.env.RATE_LIMIT, key).then((admitted) => {
+    standing.heard(key, ambient.now(), admitted);
+    return admitted;
+  });
+  if (isGood) c.executionCtx.waitUntil(word);
+  const admitted = isGood || (await word);
+  record.rateLimiter = admitted === null ? "failed" : "ok";
+  if (admitted === false) throw limited(limits.requests, limits.period, limits.period);
+}
+
+/** The limiter's word; null when it fails. */
+async function ask(limiter: RateLimit, key: string): Promise<boolean | null> {
   try {
-    ({ success } = await c.env.RATE_LIMIT.limit({ key }));
-    record.rateLimiter = "ok";
+    return (await limiter.limit({ key })).success;
   } catch {
-    record.rateLimiter = "failed";
+    return null;
   }
-  if (!success) throw limited(limits.requests, limits.period, limits.period);
 }
 
 async function throughLedger(c: GatewayContext, perMinute: number): Promise<void> {
