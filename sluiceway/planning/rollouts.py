@@ -108,7 +108,12 @@ def _steps(stated: RolloutSettings, gates: tuple[Gate, ...]) -> tuple[Step, ...]
     if stated.steps is None:
         weights = WEIGHTS if stated.strategy == "canary" else (100,)
         return tuple(Step(weight, HOLD, approval=False, margins=MappingProxyType({})) for weight in weights)
-    return tuple(_step(at, step, gates) for at, step in enumerate(stated.steps))
+    steps = tuple(_step(at, step, gates) for at, step in enumerate(stated.steps))
+    last = steps[-1]
+    if last.weight == 100:
+        return steps
+    # All of it is judged as well before the candidate is promoted, for as long as the last that was stated.
+    return (*steps, Step(100, last.hold_s, approval=False, margins=MappingProxyType({})))
 
 
 def _step(at: int, stated: StepSettings, gates: tuple[Gate, ...]) -> Step:

@@ -59,16 +59,12 @@ def _rollout(spec: RolloutSpec, path: str) -> list[Warned]:
         return []
     found = [_slow(spec, gate, at, path) for gate in _enforced(spec) for at in range(len(spec.steps))]
     warned = [one for one in found if one is not None]
-    last = spec.steps[-1].weight
     if all(gate.mode == "observe" for gate in spec.gates):
         message = "no gate is enforced, so the candidate is promoted by the clock alone"
         warned.append(Warned(f"{path}.gates", message, "let one gate at least have mode: enforce, like errors"))
-    elif last == 100 and spec.control == 0:
+    elif spec.control == 0:
         message = "at 100 % nothing of stable is left to compare with, so the last step can't pass"
         warned.append(Warned(f"{path}.control", message, "write 1 or more, or take it out for the usual 5"))
-    elif last < 100:
-        message = f"the last step has {last} %, so the candidate gets the rest without having passed a gate there"
-        warned.append(Warned(f"{path}.steps[{len(spec.steps) - 1}]", message, "add a step of weight 100"))
     return warned
 
 

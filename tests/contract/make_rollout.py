@@ -56,6 +56,7 @@ STATED: Final[dict[str, dict[str, Any]]] = {
         "min_pass": 100,
         "absolute": 0.3,
     },
+    "a canary that stops before 100": {"strategy": "canary", **ONE, "steps": [{"weight": 10, "hold": "10m"}]},
     "a blue-green that says nothing else": {"strategy": "blue-green", **ONE},
     "a blue-green with a check and a yes": {
         "strategy": "blue-green",

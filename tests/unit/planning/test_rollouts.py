@@ -56,6 +56,13 @@ def test_the_defaults_are_those_that_were_measured() -> None:
     assert (found["control"], found["watch_s"], found["warm_s"], found["mirror"]) == (5, 3_600, 0, 0)
 
 
+def test_ro_01_all_of_it_is_judged_too_where_the_steps_stop_before() -> None:
+    steps = [{"weight": 10, "hold": "1h"}, {"weight": 50, "hold": "2h", "approval": True, "margins": {"errors": 0.1}}]
+    *stated, added = rollout(steps=steps)["steps"]
+    assert [step["weight"] for step in stated] == [10, 50]
+    assert added == {"weight": 100, "hold_s": 7_200, "approval": False, "margins": {}}
+
+
 def test_a_named_gate_changes_itself_alone_and_off_takes_one_out() -> None:
     before = {gate["name"]: gate for gate in rollout()["gates"]}
     after = {gate["name"]: gate for gate in rollout(gates={"errors": {"margin": 0.01}, "json": "off"})["gates"]}
