@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { build, type Plugin } from "esbuild";
 import { Miniflare } from "miniflare";
 
 type Json = Record<string, unknown>;
@@ -86,7 +86,8 @@ export async function startBundled(config: Json, ai: URL): Promise<BundledStage>
   return { mf, url: await mf.ready, bundle, lines };
 }
 
-async function bundleGateway(): Promise<string> {
+/** The gateway's code as a stage uploads it. */
+export async function bundleGateway(plugins: Plugin[] = []): Promise<string> {
   const root = fileURLToPath(new URL("..", import.meta.url));
   const contents = `
     import { createGateway } from "./src/index.ts";
@@ -105,6 +106,7 @@ async function bundleGateway(): Promise<string> {
     conditions: ["workerd", "browser"],
     mainFields: ["module", "main"],
     external: ["./config.json", "cloudflare:*"],
+    plugins,
   });
   return result.outputFiles[0]?.text ?? "";
 }

@@ -10,22 +10,21 @@ h1{font-size:1.3rem;margin:0}h2{font-size:1.1rem;margin:0 0 .3rem;overflow-wrap:
 #models{display:grid;gap:1rem;grid-template-columns:repeat(auto-fill,minmax(min(100%,30rem),1fr));margin:1rem 0}
 article{background:var(--card);border:1px solid var(--line);border-radius:.5rem;padding:1rem;min-width:0}
 article[data-phase=rolled-back],article[data-phase=aborted]{border-color:var(--fail)}
-.phase{font-size:.8rem;font-weight:400;border:1px solid;border-radius:1rem;padding:.1rem .6rem;white-space:nowrap}
+h2 span{font-size:.8rem;font-weight:400;border:1px solid;border-radius:1rem;padding:.1rem .6rem;white-space:nowrap}
 .left{font-variant-numeric:tabular-nums;font-weight:600}
 svg{display:block;width:100%}.share svg{height:1rem;border-radius:.25rem}figure{margin:.6rem 0}figure svg{height:4rem}figcaption{display:flex;justify-content:space-between}
-.arm0{fill:var(--a0)}.arm1{fill:var(--a1)}.arm2{fill:var(--a2)}.arm3{fill:var(--a3)}
-.legend{list-style:none;margin:.3rem 0;padding:0;display:flex;flex-wrap:wrap;gap:.2rem 1rem}.legend li{border-left:.8rem solid;padding-left:.4rem}
-.key0{border-color:var(--a0)!important}.key1{border-color:var(--a1)!important}.key2{border-color:var(--a2)!important}.key3{border-color:var(--a3)!important}
+.arm0{fill:var(--a0);border-color:var(--a0)}.arm1{fill:var(--a1);border-color:var(--a1)}.arm2{fill:var(--a2);border-color:var(--a2)}.arm3{fill:var(--a3);border-color:var(--a3)}
+article ul{list-style:none;margin:.3rem 0;padding:0;display:flex;flex-wrap:wrap;gap:.2rem 1rem}article li{border-left-style:solid;border-left-width:.8rem;padding-left:.4rem}
 .wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}caption{text-align:left}
 th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0;border-top:1px solid var(--line)}td svg{min-width:7rem;height:.8rem}
-.zero{stroke:var(--soft)}.margin{stroke:var(--fail);stroke-width:1.5}.span{fill:var(--a0)}
+.zero{stroke:var(--soft)}.margin{stroke:var(--fail);stroke-width:1.5}
 .pass{color:var(--pass)}.fail{color:var(--fail);font-weight:600}.inconclusive{color:var(--open)}
 button{font:inherit;min-height:2.75rem;min-width:6rem;padding:.4rem 1rem;border:1px solid var(--line);border-radius:.4rem;background:var(--page);color:var(--ink);cursor:pointer}
 button:disabled{opacity:.45;cursor:default}:focus-visible{outline:3px solid var(--a0);outline-offset:2px}
 .keys{display:flex;flex-wrap:wrap;gap:.5rem;margin-top:.8rem}.keys button{flex:1}
 dialog{color:inherit;background:var(--card);border:1px solid var(--line);border-radius:.5rem;max-width:min(30rem,92vw)}dialog::backdrop{background:#0008}
 label{display:block;margin:.6rem 0}input{display:block;width:100%;font:inherit;padding:.5rem;color:inherit;background:var(--page);border:1px solid var(--line);border-radius:.3rem}
-#journal{list-style:none;padding:0}#journal li{padding:.4rem 0;border-top:1px solid var(--line);overflow-wrap:anywhere}time{color:var(--soft);font-size:.85rem}`;
+#journal{list-style:none;padding:0}#journal li{padding:.4rem 0;border-top:1px solid var(--line);overflow-wrap:anywhere}`;
 
 /** The page. It holds nothing of the stage: all that comes later, as text. */
 export const PAGE = `<!doctype html>

@@ -1,0 +1,21 @@
+import { existsSync } from "node:fs";
+import { type Browser, chromium } from "playwright-core";
+
+const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+/** Where this machine has a Chromium: `SLUICEWAY_CHROMIUM`, else the usual places; null where there is none. */
+export const CHROMIUM =
+  [process.env.SLUICEWAY_CHROMIUM ?? "", ...PLACES].find((path) => path !== "" && existsSync(path)) ?? null;
+
+/** For a test's name: why it is skipped, in words. */
+export const WHY_SKIPPED =
+  CHROMIUM === null
+    ? " (skipped: there is no Chromium here; `apt-get install chromium`, or name one in SLUICEWAY_CHROMIUM)"
+    : "";
+
+/** A browser that asks for nothing but what a test opens. */
+export function openChromium(): Promise<Browser> {
+  const args = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"];
+  args.push("--disable-component-update", "--disable-sync");
+  return chromium.launch({ executablePath: CHROMIUM ?? "", args });
+}
