@@ -140,8 +140,9 @@ def checked_url(url: str) -> str:
     """``url`` without slashes at its end; UserError when a key must not be sent there."""
     try:
         return check_base_url(url)
-    except Fault as fault:
-        raise UserError(fault.message, path="--url", hint=fault.hint) from None
+    except Fault:
+        hint = "an https URL without user or query, or http on this machine"
+        raise UserError("is no URL to send a key to", path="--url", hint=hint) from None
 
 
 def _said(response: httpx.Response, version: str | None) -> Answer:
