@@ -125,6 +125,7 @@ class GatewayAdmin:
 _HINTS: Final = {
     "key_exists": "`sluiceway keys list STAGE` shows it",
     "key_not_found": "`sluiceway keys list STAGE --all` shows all of them",
+    "model_not_found": "name one of those; with --release, any that this release served",
     "key_closed": "`sluiceway keys create STAGE NAME` makes a new one",
 }
 

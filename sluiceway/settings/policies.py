@@ -24,15 +24,17 @@ def _target(text: str) -> str:
     return check_model_name(text)
 
 
-def _https(text: str) -> str:
-    host = text.removeprefix("https://").partition("/")[0]
-    if not text.startswith("https://") or not host or "@" in host or any(mark.isspace() for mark in text):
-        raise Fault("is an https:// address", got=text, hint="write it like https://collector.example.com/v1/traces")
-    return text
+def _https(example: str, *, near: bool = False) -> AfterValidator:
+    """An https address like ``example``; ``near``: also http on this machine."""
 
+    def check(text: str) -> str:
+        host = text.removeprefix("https://").partition("/")[0]
+        safe = text.startswith("https://") and host and "@" not in host and not any(mark.isspace() for mark in text)
+        if safe or (near and is_loopback(text)):
+            return text
+        raise Fault("is an https:// address", got=text, hint=f"write it like {example}")
 
-def _https_or_loopback(text: str) -> str:
-    return text if is_loopback(text) else _https(text)
+    return AfterValidator(check)
 
 
 def is_loopback(text: str) -> bool:
@@ -42,9 +44,6 @@ def is_loopback(text: str) -> bool:
 
 ModelTarget = Annotated[str, AfterValidator(_target)]
 """A model by name, which follows its split, or one version: ``chat-small``, ``chat@1``."""
-Address = Annotated[str, AfterValidator(_https)]
-NearAddress = Annotated[str, AfterValidator(_https_or_loopback)]
-"""On stage local also http on this machine; ``sluiceway.settings.checks`` refuses that elsewhere."""
 Claim = Annotated[
     str,
     AfterValidator(matching(r"[A-Za-z0-9_:/.-]{1,200}", "is the name of a claim", "write it like sub or groups")),
@@ -104,10 +103,13 @@ class BudgetsSettings(Block):
 
 
 class IssuerSettings(Block):
-    """Whose tokens open the stage: an OAuth or OIDC issuer. ``leeway`` in seconds."""
+    """Whose tokens open the stage: an OAuth or OIDC issuer. ``leeway`` in seconds.
 
-    issuer: NearAddress
-    jwks_uri: NearAddress
+    On stage local its addresses may be http on this machine; ``sluiceway.settings.checks`` refuses that elsewhere.
+    """
+
+    issuer: Annotated[str, _https("https://login.example.com", near=True)]
+    jwks_uri: Annotated[str, _https("https://login.example.com/.well-known/jwks.json", near=True)]
     audience: Annotated[Listed[str], Field(min_length=1)]
     algorithms: Listed[Algorithm] | None = None
     leeway: Annotated[int, Field(ge=0, le=300)] | None = None
@@ -119,7 +121,7 @@ class IssuerSettings(Block):
 class AccessSettings(Block):
     """Cloudflare Access in front of the stage."""
 
-    team_domain: Address
+    team_domain: Annotated[str, _https("https://acme.cloudflareaccess.com")]
     audience: Annotated[Listed[str], Field(min_length=1)]
 
 
@@ -148,7 +150,7 @@ class OtlpSettings(Block):
     ``secret``: name of the secret that holds its headers, ``name=value,name=value``.
     """
 
-    endpoint: NearAddress
+    endpoint: Annotated[str, _https("https://collector.example.com/v1/traces", near=True)]
     share: Share | None = None
     secret: SecretName | None = None
 

@@ -60,6 +60,7 @@ def test_a_list_is_read_to_its_last_page() -> None:
         (lambda _: httpx.Response(302, headers={"location": "https://evil.test"}), UserError, "HTTP 302", "--url"),
         (lambda _: httpx.Response(502, text="bad"), SluicewayError, "HTTP 502", "is up"),
         (refusing(404, "key_not_found"), UserError, "About key_not_found", "--all"),
+        (refusing(404, "model_not_found"), UserError, "About model_not_found", "--release"),
         (refusing(409, "key_exists"), UserError, "About key_exists", "keys list"),
         (refusing(503, "keys_unavailable"), SluicewayError, "keys_unavailable, request req-1", "try again"),
         (refusing(500, "misconfigured"), SluicewayError, "About misconfigured", "log"),

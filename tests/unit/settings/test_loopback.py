@@ -74,7 +74,21 @@ def test_what_only_looks_like_this_machine_is_refused_on_every_stage(stage: str,
     with pytest.raises(UserError) as caught:
         parsed(stage, auth=issuer("https://id.example.com", address))
     assert "auth.issuers[0].jwks_uri: is an https:// address" in str(caught.value)
-    assert caught.value.hint
+    assert caught.value.hint == "write it like https://login.example.com/.well-known/jwks.json"
+
+
+@pytest.mark.parametrize(
+    ("stated", "example"),
+    [
+        ({"auth": issuer("id", "https://id.example.com/jwks")}, "https://login.example.com"),
+        ({"auth": {"access": {"team_domain": "acme", "audience": ["a"]}}}, "https://acme.cloudflareaccess.com"),
+        ({"telemetry": {"otlp": {"endpoint": "otlp"}}}, "https://collector.example.com/v1/traces"),
+    ],
+)
+def test_the_hint_shows_an_address_of_the_same_kind(stated: dict[str, object], example: str) -> None:
+    with pytest.raises(UserError) as caught:
+        parsed("dev", **stated)
+    assert caught.value.hint == f"write it like {example}"
 
 
 def test_cloudflare_access_is_nowhere_on_this_machine() -> None:

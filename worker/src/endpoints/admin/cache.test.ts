@@ -42,10 +42,29 @@ describe("POST /_sluiceway/cache/purge", () => {
   it("leaves other models and releases alone", async () => {
     const stage = stageOf();
     await cacheOf(stage, "chat@1");
-    for (const body of [{ model: "cha" }, { release: "r-0123456789a" }, { model: "chat", release: "r-none" }]) {
+    for (const body of [{ model: "intent" }, { release: "r-0123456789a" }, { model: "chat", release: "r-none" }]) {
       expect(await (await purge(stage, body)).json()).toEqual({ deleted: 0, complete: true });
     }
     expect(await cacheOf(stage, "chat@1")).toBe("hit");
+  });
+
+  it("says that it serves no such model, and which it does, rather than that nothing was deleted", async () => {
+    const stage = stageOf();
+    await cacheOf(stage, "chat@1");
+    for (const model of ["cha", "nope", "chat@1", "__proto__"]) {
+      const response = await purge(stage, { model });
+      const error = await errorOf(response);
+      expect([response.status, error.code, error.param]).toEqual([404, "model_not_found", "model"]);
+      expect(error.message).toContain("chat, intent");
+    }
+    expect(await cacheOf(stage, "chat@1")).toBe("hit");
+  });
+
+  it("takes a model that only an older release served", async () => {
+    const stage = stageOf();
+    await CACHE.put("exact/r-older/gone/x", "{}");
+    const purged = await purge(stage, { model: "gone", release: "r-older" });
+    expect([purged.status, await purged.json()]).toEqual([200, { deleted: 1, complete: true }]);
   });
 
   it.each([

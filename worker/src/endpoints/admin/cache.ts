@@ -3,6 +3,7 @@ import { purge } from "../../cache/purge.ts";
 import { parseJsonObject } from "../../chat/json-body.ts";
 import { ApiError, badRequest } from "../../errors.ts";
 import type { GatewayContext } from "../../gateway.ts";
+import { parseModel } from "../../routing/route.ts";
 import { json } from "../json.ts";
 
 const name = v.pipe(v.string("must be a text"), v.minLength(1, "is empty"), v.maxLength(120, "is too long"));
@@ -24,6 +25,9 @@ export async function purgeCache(c: GatewayContext): Promise<Response> {
     throw badRequest("Name a `release`, a `model` or both; or say `all`: true, and nothing else.");
   }
   const gateway = c.get("gateway");
+  // An older release may have served a model that this one doesn't.
+  const served = Object.keys(gateway.config.models);
+  if (model !== undefined && release === undefined && !served.includes(model)) throw unknownModel(model, served);
   const record = c.get("record");
   gateway.cache.forget();
   const done = await purge(c.env, { release, model }).catch((cause) => {
@@ -32,6 +36,13 @@ export async function purgeCache(c: GatewayContext): Promise<Response> {
   });
   gateway.ambient.log(JSON.stringify({ event: "purge", level: "info", id: record.id, release, model, ...done }));
   return json(c, done);
+}
+
+function unknownModel(model: string, served: readonly string[]): ApiError {
+  const at = parseModel(model);
+  const whole = at.version !== null && served.includes(at.name) ? " A purge is of all versions of a model." : "";
+  const message = `\`model\`: this stage serves no \`${model}\`; it serves ${served.join(", ")}.${whole}`;
+  return new ApiError(404, "model_not_found", message, { param: "model" });
 }
 
 function readPurge(body: unknown): v.InferOutput<typeof PurgeBody> {
