@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from typer.testing import CliRunner
 from sluiceway.cli import context, stages
 from sluiceway.cli.main import app
 from sluiceway.cli.watch import Watch
+from sluiceway.domain.stage import LOCAL_ACCOUNT
 from sluiceway.engine.automation import Result
+from sluiceway.errors import UserError
 from sluiceway.workspace import Workspace
 
 ROOT = Path(__file__).parents[3]
@@ -70,3 +73,20 @@ def test_a_preview_tells_it_and_the_comment_reads_it_there(checkout: Path, capsy
     (checkout / "preview.json").write_text(document, encoding="utf-8")
     done = CliRunner().invoke(app, ["gitops", "comment", "dev", "--preview", str(checkout / "preview.json")])
     assert f"- {SENTENCE}\n" in done.stdout
+
+
+def test_a_candidate_without_a_line_in_the_lock_is_refused_but_on_stage_local(checkout: Path) -> None:
+    (checkout / "models").unlink()
+    shutil.copytree(ROOT / "models", checkout / "models", ignore=shutil.ignore_patterns("__pycache__"))
+    with (checkout / "models" / "chat.yaml").open("a", encoding="utf-8") as file:
+        file.write('  - {version: chat@3, backend: workers-ai, id: "@cf/zai-org/glm-4.7-flash"}\n')
+    stack = (STACK % "").replace("chat@2", "chat@3")
+    (checkout / "stacks" / "Pulumi.dev.yaml").write_text(stack, encoding="utf-8")
+    local = stack.replace("0123456789abcdef0123456789abcdef", LOCAL_ACCOUNT)
+    (checkout / "stacks" / "Pulumi.local.yaml").write_text(local, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        context.check_stage(Workspace(checkout), "dev")
+    told = "models/versions.lock: chat@3 has no line yet, so nothing would notice a later change"
+    assert str(caught.value) == told
+    found = context.check_stage(Workspace(checkout), "local").plan.rollout_sentences()
+    assert found == (SENTENCE.replace("chat@2", "chat@3"),)
