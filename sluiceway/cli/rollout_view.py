@@ -43,9 +43,8 @@ def model_block(view: RolloutView, now: Millis) -> RenderableType:
         bar = Text("█" * round(weight / 100 * _BAR), style="cyan" if version == view.stable else "magenta")
         bar.truncate(_BAR, pad=True)
         parts.append(Text.assemble(f"  {printable(view.model)}@{version:<4} ", bar, f" {weight:>3} %"))
-    parts += [_gates(view.gates, "candidate bad")] if view.gates else []
-    for arm in view.readout:
-        parts.append(_gates(arm.gates, f"{printable(view.model)}@{arm.version} bad"))
+    for version, gates in view.gates_by_arm:
+        parts.append(_gates(gates, f"{printable(view.model)}@{version} bad"))
     if view.platform:
         parts.append(Text("  platform: both arms are bad; weights and clocks stand still", style="bold yellow"))
     if view.held:

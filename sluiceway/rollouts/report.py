@@ -31,8 +31,7 @@ def report_html(stage: str, views: Sequence[RolloutView], entries: Sequence[Jour
 
 
 def _model(view: RolloutView, entries: list[JournalEntry], now: Millis) -> dict[str, Any]:
-    groups = [(f"{view.model}@{version}", view.gates) for version in view.candidates[:1] if view.gates]
-    groups += [(f"{view.model}@{arm.version}", arm.gates) for arm in view.readout]
+    groups = [(f"{view.model}@{version}", gates) for version, gates in view.gates_by_arm]
     names = dict.fromkeys(gate.name for entry in entries for gate in entry.gates)
     rates = [(name, chart) for name in names if (chart := rates_chart(name, entries)) is not None]
     return {

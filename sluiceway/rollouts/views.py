@@ -97,6 +97,13 @@ class RolloutView:
     def running(self) -> bool:
         return self.phase in RUNNING
 
+    @property
+    def gates_by_arm(self) -> tuple[tuple[int, tuple[GateView, ...]], ...]:
+        """The gates of each candidate: of ``ab`` those of the readout, else those of the one there is."""
+        if self.readout:
+            return tuple((arm.version, arm.gates) for arm in self.readout)
+        return tuple((version, self.gates) for version in self.candidates[:1] if self.gates)
+
 
 @dataclass(frozen=True)
 class StageView:

@@ -68,9 +68,10 @@ def test_what_holds_a_rollout_is_said(fake: FakeStage) -> None:
 
 def test_each_arm_of_an_ab_rollout_has_a_table(fake: FakeStage) -> None:
     readout = [{"version": version, "gates": [gate("refusals")]} for version in (2, 3)]
-    fake.views["chat"] = view(strategy="ab", gates=[], readout=readout)
+    fake.views["chat"] = view(strategy="ab", readout=readout)
     out = run("show", "chat", "dev")
     assert "chat@2 bad" in out and "chat@3 bad" in out
+    assert "errors" not in out.partition("gate ")[2].partition("chat:")[0]
 
 
 @pytest.mark.parametrize("command", ["pause", "abort", "rollback"])

@@ -5,14 +5,14 @@ export const STYLE = `:root{color-scheme:light dark;--ink:#1b1f24;--page:#fff;--
 *{box-sizing:border-box}
 body{margin:0 auto;padding:1rem;max-width:70rem;font:16px/1.45 system-ui,sans-serif;color:var(--ink);background:var(--page)}
 h1{font-size:1.3rem;margin:0}h2{font-size:1.1rem;margin:0 0 .3rem;overflow-wrap:anywhere}p{margin:.2rem 0;overflow-wrap:anywhere}
-#state,.way,figcaption,small,caption{color:var(--soft);font-size:.85rem}small{display:block}
+#state,.way,small,caption{color:var(--soft);font-size:.85rem}small{display:block;font-weight:400}
 #fault,#refused{color:var(--fail);font-weight:600}#news{min-height:1.45em}
-#models{display:grid;gap:1rem;grid-template-columns:repeat(auto-fill,minmax(min(100%,30rem),1fr));margin:1rem 0}
+#models{display:grid;align-items:start;gap:1rem;grid-template-columns:repeat(auto-fill,minmax(min(100%,30rem),1fr));margin:1rem 0}
 article{background:var(--card);border:1px solid var(--line);border-radius:.5rem;padding:1rem;min-width:0}
 article[data-phase=rolled-back],article[data-phase=aborted]{border-color:var(--fail)}
 h2 span{font-size:.8rem;font-weight:400;border:1px solid;border-radius:1rem;padding:.1rem .6rem;white-space:nowrap}
 .left{font-variant-numeric:tabular-nums;font-weight:600}
-svg{display:block;width:100%}.share svg{height:1rem;border-radius:.25rem}figure{margin:.6rem 0}figure svg{height:4rem}figcaption{display:flex;justify-content:space-between}
+svg{display:block;width:100%}.share svg{height:1rem;border-radius:.25rem}.chart svg{height:4rem;margin-top:.6rem}
 .arm0{fill:var(--a0);border-color:var(--a0)}.arm1{fill:var(--a1);border-color:var(--a1)}.arm2{fill:var(--a2);border-color:var(--a2)}.arm3{fill:var(--a3);border-color:var(--a3)}
 article ul{list-style:none;margin:.3rem 0;padding:0;display:flex;flex-wrap:wrap;gap:.2rem 1rem}article li{border-left-style:solid;border-left-width:.8rem;padding-left:.4rem}
 .wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}caption{text-align:left}

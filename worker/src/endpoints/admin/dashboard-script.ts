@@ -101,7 +101,7 @@ function update(parts, view) {
   fill(parts.wait, view.waiting);
   fill(parts.left, until === null ? "" : (left < 3600 ? "" : Math.floor(left / 3600) + ":") + two(left / 60 % 60) + ":" + two(left % 60) + " left");
   fill(parts.share, ...bars(model, weights));
-  fill(parts.chart, chart(view));
+  fill(parts.chart, ...chart(view));
   fill(parts.gates, ...(view.readout.length ? view.readout : view.gates.length ? [{ version: view.candidates[0], gates: view.gates }] : []).map((arm) => gates(model, arm)));
   const runs = ["checking", "stepping", "awaiting", "paused", "watching"].includes(phase), paused = phase === "paused";
   const key = (node, act, text, fit) => {
@@ -129,6 +129,7 @@ function chart({ model, weights }) {
   const own = entries.filter((entry) => entry.model === model && entry.weights.length);
   const line = own.slice(Math.max(0, own.map((entry) => entry.kind).lastIndexOf("start") - 1)).map((entry) => [entry.at, entry.weights]);
   line.push([seen, weights]);
+  if (line.length < 2) return [];
   const start = line[0][0];
   const order = [...new Set([weights, ...line.map(([, each]) => each)].flat().map(([version]) => version))];
   const y = (each, upto) => 60 - 0.6 * each.reduce((sum, [version, weight]) => sum + (order.indexOf(version) < upto ? weight : 0), 0);
@@ -143,12 +144,12 @@ function chart({ model, weights }) {
     });
     return shape("polygon", { points: up.concat(down).join(" "), class: "arm" + at % 4 });
   });
-  return el("figure", {}, picture(300, 60, "Weights since " + clock(start), areas), el("figcaption", {}, el("span", {}, clock(start)), el("span", {}, "now")));
+  return [picture(300, 60, "Weights since " + clock(start), areas), el("small", {}, clock(start) + " to now")];
 }
 
 function gates(model, arm) {
   const name = model + "@" + arm.version, title = "Gates of " + name;
-  const head = ["gate", "stable", name, "difference in points", "verdict"].map((text) => el("th", { scope: "col" }, text));
+  const head = ["gate", "verdict", "stable", name, "difference in points"].map((text) => el("th", { scope: "col" }, text));
   return el("div", { class: "wide", tabindex: 0, role: "region", "aria-label": title },
     el("table", {}, el("caption", {}, title), el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...arm.gates.map(gate))));
 }
@@ -157,9 +158,9 @@ function gate({ name, slo, mode, stable, candidate, difference, margin, verdict,
   const arm = ({ requests, bad }) => el("td", {}, bad + " of " + requests + (requests ? " (" + percent(bad / requests) + ")" : ""));
   return el("tr", {},
     el("th", { scope: "row" }, name + (slo === null ? "" : " (" + slo + (UNITS[name] || "") + ")") + (mode === "enforce" ? "" : ", " + mode)),
-    arm(stable), arm(candidate), el("td", {}, ...(difference ? bound(difference, margin) : ["-"])),
     el("td", { class: verdict }, verdict + (reason && reason !== verdict ? ": " + reason : ""),
-      el("small", {}, "to fail " + percent(failing) + ", to pass " + percent(passing))));
+      el("small", {}, "to fail " + percent(failing) + ", to pass " + percent(passing))),
+    arm(stable), arm(candidate), el("td", {}, ...(difference ? bound(difference, margin) : ["-"])));
 }
 
 // The interval on a line with zero and the margin marked.
