@@ -1,4 +1,3 @@
-import { expect } from "vitest";
 import { advance, newStage, type StageState, viewOf } from "../../src/rollout/core.ts";
 import type { Action, Event } from "../../src/rollout/state.ts";
 import type {
@@ -94,10 +93,8 @@ export class TestStage {
 
   send(event: Event): Action[] {
     const { state, actions } = advance(this.state, event, this.now);
-    const text = JSON.stringify(state);
-    this.state = JSON.parse(text) as StageState;
-    expect(this.state).toEqual(state);
-    expect(text).not.toMatch(/\bnull,null,null|NaN|Infinity/);
+    if (!isJson(state)) throw new Error("the state would not come back from storage as it went");
+    this.state = JSON.parse(JSON.stringify(state)) as StageState;
     for (const action of actions) if (action.kind === "journal") this.journal.push(action.entry);
     return actions;
   }
@@ -185,6 +182,15 @@ export class TestStage {
   sentences(count: number): string[] {
     return this.journal.slice(-count).map(({ sentence }) => sentence);
   }
+}
+
+/** Whether a value is the same after it was written as JSON and read: no hole, no NaN, no -0, nothing but plain values. */
+function isJson(value: unknown): boolean {
+  if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
+  if (value === null || typeof value === "string" || typeof value === "boolean") return true;
+  if (Array.isArray(value)) return value.every(isJson);
+  const isPlain = typeof value === "object" && Object.getPrototypeOf(value) === Object.prototype;
+  return isPlain && Object.values(value).every(isJson);
 }
 
 export function specOf(models: Record<string, ModelSpec>, order: string, release = `r-${order}`): StageSpec {
