@@ -3,7 +3,7 @@ PYTHON ?= python3
 SLUICEWAY = .venv/bin/sluiceway
 NODE = .sluiceway/bin/node
 
-.PHONY: help setup up test test-all check fix bench bench-gateway local-stop clean
+.PHONY: help setup up test test-all check fix bench bench-gateway bench-rollout local-stop clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -32,6 +32,9 @@ bench: up ## the performance claims, measured here
 
 bench-gateway: setup ## the gateway beside a bare Worker, Portkey's and LiteLLM's
 	@.venv/bin/python -m bench.gateway
+
+bench-rollout: setup ## the gates of a rollout beside Flagger's and Argo's rules
+	@.venv/bin/python -m bench.rollout
 
 local-stop: ## stop the local stage
 	@test ! -x $(SLUICEWAY) || $(SLUICEWAY) local stop
