@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -20,10 +21,10 @@ from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text
 from sluiceway.cli.rollout_view import as_text, entry_line, model_block, models_table, printable, screen
 from sluiceway.errors import UserError
 from sluiceway.rollouts.client import Command, Rollouts
-from sluiceway.rollouts.history import Moment, moments, parse_moment, stamp, weights_text
+from sluiceway.rollouts.history import Moment, moments, parse_moment, since_start, stamp, weights_text
 from sluiceway.rollouts.report import report_html
 from sluiceway.rollouts.views import JournalEntry, RolloutView, StageView, document
-from sluiceway.rollouts.watching import looks
+from sluiceway.rollouts.watching import Look, looks
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="How traffic comes from one model version to the next."
@@ -75,24 +76,29 @@ def watch(
     model, stage = _target(words)
     with open_admin(stage, url) as admin:
         seen = looks(Rollouts(admin), model, clock=time.time, sleep=time.sleep, wait_s=wait)
-        events: list[JournalEntry] = []
         try:
             if as_json or not sys.stdout.isatty():
-                for look in seen:
-                    for entry in look.fresh:
-                        print_text(json.dumps(document(entry), ensure_ascii=False) if as_json else entry_line(entry))
-                return
-            console = Console()
-            with Live(console=console, screen=True, auto_refresh=False) as live:
-                for look in seen:
-                    events += look.fresh
-                    shown = screen(
-                        stage, look.models, events, look.at, silent_s=look.silent_s, height=console.height
-                    )  # fmt: skip
-                    live.update(shown, refresh=True)
-            print_text(as_text(screen(stage, look.models, events[-5:], look.at)))
+                for entry in (entry for look in seen for entry in look.fresh):
+                    print_text(json.dumps(document(entry), ensure_ascii=False) if as_json else entry_line(entry))
+            else:
+                _live(stage, seen, Console())
         except KeyboardInterrupt:
             say("no longer watched; the rollout goes on")
+
+
+def _live(stage: str, seen: Iterator[Look], console: Console) -> None:
+    """A screen of its own for as long as it goes, and the last look on the usual one."""
+    events: list[JournalEntry] = []
+    look: Look | None = None
+    try:
+        with Live(console=console, screen=True, auto_refresh=False) as live:
+            for look in seen:
+                events += look.fresh
+                shown = screen(stage, look.models, events, look.at, silent_s=look.silent_s, height=console.height)
+                live.update(shown, refresh=True)
+    finally:
+        if look is not None:
+            print_text(as_text(screen(stage, look.models, events[-5:], look.at)))
 
 
 def _register(command: Command, told: str) -> None:
@@ -157,6 +163,7 @@ def history(
 @app.command()
 def report(
     words: Words,
+    everything: Annotated[bool, typer.Option("--all", help="All of the journal, not the last rollout alone.")] = False,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", help="The file to write; else one named for it, here.")
     ] = None,
@@ -169,11 +176,13 @@ def report(
         rollouts = Rollouts(admin)
         views = rollouts.stage().models if model is None else (rollouts.model(model),)
         entries = rollouts.journal(model)
+    own = [[entry for entry in entries if entry.model == view.model] for view in views]
+    told = [entry for part in own for entry in (part if everything else since_start(part))]
     target = out or Path("-".join(("rollout", *((model,) if model else ()), stage)) + ".html")
-    target.write_text(report_html(stage, views, entries, _now()), encoding="utf-8")
+    target.write_text(report_html(stage, views, told, _now()), encoding="utf-8")
     if as_json:
         print_json(
-            {"path": str(target), "stage": stage, "models": [view.model for view in views], "entries": len(entries)}
+            {"path": str(target), "stage": stage, "models": [view.model for view in views], "entries": len(told)}
         )
     else:
         print_text(str(target))

@@ -54,6 +54,12 @@ def _moment(model: str, entries: Sequence[JournalEntry], at: Millis) -> Moment |
     return Moment(model, last.weights, last.phase, last.release, because, last, next(later, None))
 
 
+def since_start(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
+    """Of one model's entries in their order: those of its last rollout, after the one that shows what was before it."""
+    start = max((place for place, entry in enumerate(entries) if entry.kind == "start"), default=0)
+    return list(entries[max(0, start - 1) :])
+
+
 def _who(entry: JournalEntry) -> frozenset[tuple[int, int]]:
     """Who serves: versions at 0 % don't, and the order says nothing."""
     return frozenset((version, weight) for version, weight in entry.weights if weight)

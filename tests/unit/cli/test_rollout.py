@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from sluiceway.cli import rollout
 from sluiceway.cli.main import app as main
 from sluiceway.errors import GateAborted, UserError
+from sluiceway.rollouts.views import JournalEntry, RolloutView, read
+from sluiceway.rollouts.watching import Look
 from tests.unit.rollouts.fake_stage import BEGAN, FakeStage, entry, gate, view
 
 
@@ -156,3 +160,25 @@ def test_a_report_is_written_where_it_was_asked_for(
     told = json.loads(run("report", "dev", "-o", "all.html", "--json"))
     assert told == {"path": "all.html", "stage": "dev", "models": ["chat"], "entries": 1}
     assert (tmp_path / "all.html").is_file()
+
+
+def test_a_report_is_of_the_last_rollout_unless_all_is_asked_for(fake: FakeStage, tmp_path: Path) -> None:
+    kinds = ("spec", "start", "promoted", "spec", "start", "step")
+    fake.entries = [entry(place + 1, f"entry {place + 1}.", kind=kind) for place, kind in enumerate(kinds)]
+    file = tmp_path / "report.html"
+    run("report", "chat", "dev", "-o", str(file))
+    assert [f"entry {number}." in file.read_text("utf-8") for number in range(1, 7)] == [False] * 3 + [True] * 3
+    run("report", "chat", "dev", "-o", str(file), "--all")
+    assert all(f"entry {number}." in file.read_text("utf-8") for number in range(1, 7))
+
+
+def test_the_live_screen_leaves_its_last_look_behind_whatever_ends_it(capsys: pytest.CaptureFixture[str]) -> None:
+    models = (read(RolloutView, view(), "view"),)
+
+    def seen() -> Iterator[Look]:
+        yield Look(BEGAN, models, (read(JournalEntry, entry(1, "chat: begins."), "entry"),))
+        raise GateAborted("errors fail", path="chat")
+
+    with pytest.raises(GateAborted):
+        rollout._live("dev", seen(), Console(file=io.StringIO(), force_terminal=True, height=30, width=120))
+    assert "chat@1 -> chat@2" in (out := capsys.readouterr().out) and "chat: begins." in out
