@@ -1,5 +1,6 @@
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
+import { DURABLE_OBJECTS } from "./worker/test/durable-objects.ts";
 
 /** The platform as the gateway's tests have it: workerd's own KV, R2 and Durable Objects, in memory. */
 const miniflare = {
@@ -7,12 +8,7 @@ const miniflare = {
   compatibilityFlags: ["enable_request_signal"],
   kvNamespaces: ["CACHE"],
   r2Buckets: ["MODELS"],
-  durableObjects: {
-    ROLLOUTS: { className: "RolloutController", useSQLite: true },
-    KEYS: { className: "KeyRing", useSQLite: true },
-    LEDGER: { className: "Ledger", useSQLite: true },
-    CONVERSATIONS: { className: "Conversation", useSQLite: true },
-  },
+  durableObjects: DURABLE_OBJECTS,
   ratelimits: { RATE_LIMIT: { namespace_id: "1001", simple: { limit: 5, period: 60 as const } } },
   queueProducers: { EVENTS: "test-events" },
   bindings: {

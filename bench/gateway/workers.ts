@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { Miniflare } from "miniflare";
+import { DURABLE_OBJECTS } from "../../worker/test/durable-objects.ts";
 
 /** A Worker under measurement: where it answers, and the processes that it lives in. */
 export interface Running {
@@ -49,12 +50,7 @@ export function ours(bundle: string, config: object, upstream: string, key: stri
     ai: aiOf(upstream),
     kvNamespaces: ["CACHE"],
     r2Buckets: ["MODELS"],
-    durableObjects: {
-      ROLLOUTS: { className: "RolloutController", useSQLite: true },
-      KEYS: { className: "KeyRing", useSQLite: true },
-      LEDGER: { className: "Ledger", useSQLite: true },
-      CONVERSATIONS: { className: "Conversation", useSQLite: true },
-    },
+    durableObjects: DURABLE_OBJECTS,
     ratelimits: { RATE_LIMIT: { namespace_id: "1001", simple: { limit: 10_000_000, period: 60 } } },
     bindings: { API_KEY: key, VERSION: { id: "bench", tag: "", timestamp: "" } },
     analyticsEngineDatasets: { METRICS: { dataset: "bench" } },

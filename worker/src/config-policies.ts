@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { isPrivate } from "./loopback.ts";
 
 /** What the gateway does around a model, block by block. Every field has a default, so that a config may leave all out. */
 
@@ -59,13 +60,11 @@ export const Resilience = v.object({
   default_answer: v.optional(v.nullable(text), null),
 });
 
-const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
-
 function isPrivateAddress(address: string): boolean {
   if (!URL.canParse(address)) return false;
-  const { protocol, hostname, username, password } = new URL(address);
-  const safe = protocol === "https:" || (protocol === "http:" && LOOPBACK.has(hostname));
-  return safe && username === "" && password === "";
+  const url = new URL(address);
+  // What stands before an @ is no host, however much it looks like this machine.
+  return isPrivate(url) && url.username === "" && url.password === "";
 }
 
 const Issuer = v.object({
@@ -124,15 +123,7 @@ export const Telemetry = v.object({
   otlp: v.optional(
     v.nullable(
       v.object({
-        endpoint: v.pipe(
-          text,
-          v.regex(
-            /^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])[:/])/,
-            "must be https, or http on this machine",
-          ),
-          // What stands before an @ is no host, however much it looks like this machine.
-          v.check(isPrivateAddress, "must be https, or http on this machine"),
-        ),
+        endpoint: v.pipe(text, v.check(isPrivateAddress, "must be https, or http on this machine")),
         share: v.optional(share, 1),
         /** Name of the secret that holds its headers, as `OTEL_EXPORTER_OTLP_HEADERS` does: `name=value,name=value`. */
         secret: v.optional(v.nullable(text), null),

@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { Auth, Budgets, Conversations, Guard, Resilience, Semantic, Telemetry, Timeouts } from "./config-policies.ts";
 import { Rollout, Rollouts, rolloutFault } from "./config-rollout.ts";
+import { isPrivate } from "./loopback.ts";
 
 const count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const positive = v.pipe(v.number(), v.integer(), v.minValue(1));
@@ -157,12 +158,11 @@ function versionFault({ backend, id, base_url, provider }: ModelVersion): [field
 /** Prompts and keys travel in clear over http, which only the machine itself may see. */
 function isSafeBase(base: string): boolean {
   if (!URL.canParse(base)) return false;
-  const { protocol, hostname, search, hash, username, password } = new URL(base);
+  const url = new URL(base);
+  const { search, hash, username, password } = url;
   if (search || hash || username || password || base.endsWith("/")) return false;
-  return protocol === "https:" || (protocol === "http:" && LOOPBACK.test(hostname));
+  return isPrivate(url);
 }
-
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
 /** Why a split can't be served with these versions, or null when it can. */
 export function splitFault(split: Split, versions: Record<string, unknown>): string | null {

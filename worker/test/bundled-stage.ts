@@ -4,6 +4,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { build, type Plugin } from "esbuild";
 import { Miniflare } from "miniflare";
+import { DURABLE_OBJECTS } from "./durable-objects.ts";
 
 type Json = Record<string, unknown>;
 type Reply = (response: ServerResponse, asked: { inputs: Json; headers: IncomingMessage["headers"] }) => void;
@@ -64,12 +65,7 @@ export async function startBundled(config: Json, ai: URL): Promise<BundledStage>
     ai: { binding: "AI", remoteProxyConnectionString: ai as never },
     kvNamespaces: ["CACHE"],
     r2Buckets: ["MODELS"],
-    durableObjects: {
-      ROLLOUTS: { className: "RolloutController", useSQLite: true },
-      KEYS: { className: "KeyRing", useSQLite: true },
-      LEDGER: { className: "Ledger", useSQLite: true },
-      CONVERSATIONS: { className: "Conversation", useSQLite: true },
-    },
+    durableObjects: DURABLE_OBJECTS,
     ratelimits: { RATE_LIMIT: { namespace_id: "1001", simple: { limit: 1_000_000, period: 60 } } },
     bindings: {
       API_KEY: "test-key",

@@ -1,3 +1,4 @@
+import { put } from "../bounded-map.ts";
 import { within } from "../patience.ts";
 import { unavailable } from "./credential.ts";
 import type { KeyCheck, KeyRecord } from "./keys.ts";
@@ -118,13 +119,6 @@ export class KnownKeys {
     put(this.#known, id, { key, askedAt, triedAt: askedAt, asking: false, down: false, renewedAt }, MOST_KNOWN);
     return key;
   }
-}
-
-/** Sets the entry as the newest; the oldest goes when there are too many. */
-export function put<K, V>(map: Map<K, V>, key: K, value: V, most: number): void {
-  map.delete(key);
-  map.set(key, value);
-  if (map.size > most) map.delete(map.keys().next().value as K);
 }
 
 function known(record: KeyRecord): KnownKey {

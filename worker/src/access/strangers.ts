@@ -1,4 +1,4 @@
-import { put } from "./known-keys.ts";
+import { put } from "../bounded-map.ts";
 
 /** Keys that nobody has heard of, from one address in one isolate: more than a client with a wrong key asks for. */
 const MOST = 100;

@@ -3,13 +3,13 @@ import { decodeProtectedHeader } from "jose/decode/protected_header";
 import { JOSEError, JWTClaimValidationFailed } from "jose/errors";
 import { decodeJwt } from "jose/jwt/decode";
 import { jwtVerify } from "jose/jwt/verify";
+import { put } from "../bounded-map.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { Issuer } from "../config-policies.ts";
 import { hex } from "../digest.ts";
 import { type ClaimNames, principalOf } from "./claims.ts";
 import { type RefusalReason, Refused } from "./credential.ts";
 import { KeySet } from "./jwks.ts";
-import { put } from "./known-keys.ts";
 import type { Principal } from "./principal.ts";
 
 /** Three parts of base64url; the last may be empty, so that an unsigned token is refused as what it is. */

@@ -1,3 +1,4 @@
+import { isPrivate } from "../loopback.ts";
 import { type Limit, percentDue, type Sums, spentIn } from "./core.ts";
 import { dollars, usdOf } from "./money.ts";
 import { endOf, startOf } from "./periods.ts";
@@ -125,9 +126,5 @@ async function post(url: unknown, body: string): Promise<string | null> {
 
 function mayBeCalled(text: string): boolean {
   const url = URL.parse(text.trim());
-  if (url === null) return false;
-  return (
-    url.protocol === "https:" ||
-    (url.protocol === "http:" && ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname))
-  );
+  return url !== null && isPrivate(url);
 }

@@ -1,3 +1,4 @@
+import { isPrivate } from "../loopback.ts";
 import type { Audience } from "./facts.ts";
 import type { JournalEntry } from "./types.ts";
 
@@ -94,7 +95,5 @@ async function post(url: unknown, body: string): Promise<string | null> {
 
 function mayBeCalled(text: string): boolean {
   const url = URL.parse(text.trim());
-  if (url === null) return false;
-  const isLoopback = ["127.0.0.1", "localhost", "[::1]"].includes(url.hostname);
-  return url.protocol === "https:" || (url.protocol === "http:" && isLoopback);
+  return url !== null && isPrivate(url);
 }
