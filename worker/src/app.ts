@@ -5,6 +5,7 @@ import { chatCompletions } from "./endpoints/chat-completions.ts";
 import { completions } from "./endpoints/completions.ts";
 import { createConversation, deleteConversation, deleteResponse } from "./endpoints/conversations.ts";
 import { embeddings } from "./endpoints/embeddings.ts";
+import { feedback } from "./endpoints/feedback.ts";
 import { healthz } from "./endpoints/healthz.ts";
 import { methodNotAllowed } from "./endpoints/method-not-allowed.ts";
 import { getModel, listModels } from "./endpoints/models.ts";
@@ -49,6 +50,8 @@ export function createApp(gateway: Gateway): Hono<GatewayHono> {
   app.all("/v1/responses", methodNotAllowed("POST"));
   app.delete("/v1/responses/:id", ...admitted, deleteResponse);
   app.all("/v1/responses/:id", methodNotAllowed("DELETE"));
+  app.post("/v1/feedback", ...admitted, feedback);
+  app.all("/v1/feedback", methodNotAllowed("POST"));
   app.post("/v1/conversations", ...admitted, createConversation);
   app.all("/v1/conversations", methodNotAllowed("POST"));
   app.delete("/v1/conversations/:id", ...admitted, deleteConversation);

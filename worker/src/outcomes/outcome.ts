@@ -19,6 +19,11 @@ export function callerOf({ tenant }: RequestRecord): string {
   return affinityOf(tenant, "");
 }
 
+/** By what a request is found again: its id, or that of its completion, which is the same with a word in front. */
+export function ratedId(id: string): string {
+  return id.replace(/^(chatcmpl-|cmpl-)/, "");
+}
+
 /**
  * What a request says of the version that it was routed to; null when that is nothing: an answer from a cache, a client
  * that left, a request that we turned down ourselves. `endedAt` in milliseconds since the epoch.

@@ -4,7 +4,7 @@ import type { GatewayEnv } from "../env.ts";
 import type { RequestRecord } from "../record.ts";
 import type { Served } from "../rollout/port.ts";
 import type { Batch, Outcome } from "../rollout/types.ts";
-import { callerOf, clientOf, lateOutcomeOf, outcomeOf } from "./outcome.ts";
+import { callerOf, clientOf, lateOutcomeOf, outcomeOf, ratedId } from "./outcome.ts";
 import { Running } from "./running.ts";
 
 /** Where batches go: true once the controller has counted one. */
@@ -70,6 +70,11 @@ export class Outcomes {
     return this.#watched.has(model);
   }
 
+  /** Whether any model's callers may say something of their requests. */
+  get rates(): boolean {
+    return this.#rated.size > 0;
+  }
+
   /** Notes that a watched request is on its way. Its record has evidence. */
   began(record: RequestRecord, env: GatewayEnv, later: Later): void {
     if (this.#running.add(record)) this.#touch(env, later);
@@ -85,7 +90,13 @@ export class Outcomes {
     this.add(outcome);
     const { model, version, user } = evidence;
     if (this.#rated.has(model) && this.#served.length < MOST) {
-      this.#served.push({ id: record.id, caller: callerOf(record), model, version, client: clientOf(record, user) });
+      this.#served.push({
+        id: ratedId(record.id),
+        caller: callerOf(record),
+        model,
+        version,
+        client: clientOf(record, user),
+      });
     }
     this.#touch(env, later);
   }

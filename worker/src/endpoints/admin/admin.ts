@@ -6,9 +6,11 @@ import { adminOnly } from "./admin-only.ts";
 import { purgeCache } from "./cache.ts";
 import { dashboard } from "./dashboard.ts";
 import { createKey, getKey, listKeys, revokeKey, rotateKey } from "./keys.ts";
+import { commandRollout, getRollout, journal, listRollouts, reportCheck, withdraw } from "./rollouts.ts";
 import { spend } from "./spend.ts";
 
 const BODY_BYTES = 65_536;
+const COMMANDS = ["pause", "resume", "promote", "abort", "rollback"] as const;
 
 /**
  * What only the stage's owner may do, under `/_sluiceway`. A table of its own, which ends here: none of it passes by
@@ -25,6 +27,12 @@ export function admin(): Hono<GatewayHono> {
   app.post("/cache/purge", purgeCache);
   app.get("/spend", spend);
   app.get("/rollouts/dashboard", dashboard);
+  app.get("/rollouts", listRollouts);
+  app.get("/rollouts/journal", journal);
+  app.post("/rollouts/withdraw", withdraw);
+  app.get("/rollouts/:model", getRollout);
+  app.post("/rollouts/:model/checks", reportCheck);
+  for (const command of COMMANDS) app.post(`/rollouts/:model/${command}`, commandRollout(command));
   app.all("*", notFound);
   return app;
 }

@@ -107,7 +107,8 @@ function serves(c: GatewayContext, wanted: string): boolean {
   return found !== undefined && (version === null || Object.hasOwn(found.versions, String(version)));
 }
 
-function wholeNumber(text: string, name: string, least: number, most: number): number {
+/** A whole number of a query. Throws the 400. */
+export function wholeNumber(text: string, name: string, least: number, most: number): number {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= least && value <= most) return value;
   throw badRequest(`\`${name}\` must be a whole number from ${least} to ${most}.`, name);
