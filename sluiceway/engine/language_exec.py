@@ -16,6 +16,8 @@ if __name__ == "__main__":
     # The engine may interrupt at any time: until the program runs, that just ends this process, without a traceback,
     # also in the middle of the imports below.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # The host holds interrupts back until here, so that none comes in the interpreter's own start.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 import asyncio
 import json

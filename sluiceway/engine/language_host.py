@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from types import FrameType
@@ -168,7 +169,9 @@ class Host(LanguageServer):
                 child.kill()
 
     def _start(self, env: PythonEnv) -> Popen[str]:
-        child = Popen([str(env.python), "-u", "-P", "-X", "utf8", str(EXEC)], stdin=PIPE, text=True, encoding="utf-8")
+        command = [str(env.python), "-u", "-P", "-X", "utf8", str(EXEC)]
+        with _interrupts_held():
+            child = Popen(command, stdin=PIPE, text=True, encoding="utf-8")
         self._children.add(child)
         return child
 
@@ -181,9 +184,10 @@ class Host(LanguageServer):
             raise
 
     def _describe(self, env: PythonEnv, what: str, context: grpc.ServicerContext) -> dict[str, Any]:
-        with Popen(
-            [str(env.python), "-P", "-X", "utf8", str(DESCRIBE), what], stdin=DEVNULL, stdout=PIPE, text=True
-        ) as child:
+        command = [str(env.python), "-P", "-X", "utf8", str(DESCRIBE), what]
+        with _interrupts_held():  # for all of its short life: it hears those of a terminal too
+            child = Popen(command, stdin=DEVNULL, stdout=PIPE, text=True)
+        with child:
             out, _ = child.communicate()
         if child.returncode != 0:
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, f"{env.python} could not list its packages")
@@ -204,6 +208,19 @@ def _result(code: int) -> language_pb2.RunResponse:
         return language_pb2.RunResponse(bail=True)
     how = f"by signal {-code}" if code < 0 else f"with code {code}"
     return language_pb2.RunResponse(error=f"the program's process ended {how}; see its output above")
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """What is started meanwhile gets no interrupt until it asks for them: one that comes earlier waits for it.
+
+    Else an interpreter that is interrupted in its own start, before any code of ours, prints a traceback.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _interrupt(child: Popen[str]) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,22 @@ from sluiceway.engine.language_exec import describe, engine_ended
 from sluiceway.engine.language_host import run_request
 from sluiceway.engine.release import VERSION
 from sluiceway.errors import UserError
+
+
+@pytest.fixture
+def slow_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program's interpreter takes a second to start, and first writes its process id to the file that this gives."""
+    told = tmp_path / "started"
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow/sitecustomize.py").write_text(
+        "import os, pathlib, sys, time\n"
+        "if any('language_exec' in word for word in sys.orig_argv):\n"
+        f"    pathlib.Path({str(told)!r}).write_text(str(os.getpid()) + '.')\n"
+        "    time.sleep(1)\n",
+        "utf-8",
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "slow"))
+    return told
 
 
 @pytest.fixture
@@ -69,6 +86,24 @@ def test_it_answers_about_itself_and_the_programs_packages(host: subprocess.Pope
 def test_it_names_the_provider_plugins_that_the_program_needs(host: subprocess.Popen[str], tmp_path: Path) -> None:
     answer = stub(host).GetRequiredPackages(language_pb2.GetRequiredPackagesRequest(info=info(tmp_path)))
     assert [(one.kind, one.name, one.version[:2]) for one in answer.packages] == [("resource", "cloudflare", "v6")]
+
+
+def test_a_program_that_is_interrupted_while_its_interpreter_starts_ends_quietly(
+    slow_start: Path, host: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    calls = stub(host)
+    request = language_pb2.RunRequest(info=info(tmp_path), program=".", pwd=str(tmp_path))
+    run = calls.Run.future(request)
+    deadline = time.monotonic() + 60
+    while not (slow_start.exists() and slow_start.read_text("utf-8").endswith(".")):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(int(slow_start.read_text("utf-8").removesuffix(".")), signal.SIGINT)
+    answer = run.result()
+    assert (answer.bail, answer.error) == (True, "")
+    host.send_signal(signal.SIGINT)
+    out, err = host.communicate(timeout=30)
+    assert (out, err) == ("", "")
 
 
 def test_it_stops_quietly_when_it_is_interrupted(host: subprocess.Popen[str]) -> None:
