@@ -153,9 +153,8 @@ def _test(plan: ModelPlan, margin: float | None) -> PairSettings:
 
 
 def _run(settings: RunSettings, prompts: tuple[Prompt, ...], url: str, key: str | None) -> Run:
-    title = (
-        f"{settings.candidate} against {settings.stable}: {len(prompts)} prompts, up to {settings.rounds} times each"
-    )
+    often = "once" if settings.rounds == 1 else f"up to {settings.rounds} times"
+    title = f"{settings.candidate} against {settings.stable}: {len(prompts)} prompts, {often} each"
     began = time.monotonic()
     with Matcher() as matcher, Progress().step(title) as note:
 
@@ -167,7 +166,9 @@ def _run(settings: RunSettings, prompts: tuple[Prompt, ...], url: str, key: str 
             async with Gateway(url, key, chance=random.random) as gateway:
                 return await evaluate(prompts, gateway, settings, matcher.found, tell)
 
-        return asyncio.run(ask())
+        run = asyncio.run(ask())
+        note(f"{run.done} of at most {run.planned} pairs")
+    return run
 
 
 def _show(run: Run, told: Report, golden: Golden, stage: str, as_json: bool) -> None:
@@ -176,7 +177,7 @@ def _show(run: Run, told: Report, golden: Golden, stage: str, as_json: bool) -> 
         return
     for line in lines(run, told):
         print_text(line)
-    if told.verdict == "inconclusive":
+    if told.verdict == "inconclusive" and told.doubt is None:
         say("undecided: neither verdict is sure enough; more --rounds, more prompts or a wider --margin decide it")
 
 

@@ -44,7 +44,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Report:
-    """``doubt`` is why a test that would pass is not taken for a pass."""
+    """``doubt`` is why it is no pass, whatever the test on pairs says, and more pairs would hardly make it one."""
 
     verdict: Verdict
     sentence: str
@@ -58,8 +58,8 @@ class Report:
 
 def report(run: Run) -> Report:
     judged = judge_pairs(run.state, run.settings.test)
-    doubt = run.doubt() if judged.verdict == "pass" or not run.pairs else None
-    verdict: Verdict = "inconclusive" if doubt and judged.verdict == "pass" else judged.verdict
+    doubt = run.doubt() if judged.verdict != "fail" else None
+    verdict: Verdict = "inconclusive" if doubt else judged.verdict
     rows = tuple(_rows(run))
     every = [*run.pairs, *run.lost]
     return Report(
