@@ -25,6 +25,7 @@ from sluiceway.cli import (
     local,
     logs,
     models,
+    release,
     rollout,
     secrets,
     spend,
@@ -54,6 +55,7 @@ app.add_typer(secrets.app, name="secrets")
 app.add_typer(keys.app, name="keys")
 app.add_typer(cache.app, name="cache")
 app.add_typer(rollout.app, name="rollout")
+app.add_typer(release.app, name="release")
 app.add_typer(models.app, name="models")
 app.add_typer(gitops.app, name="gitops")
 

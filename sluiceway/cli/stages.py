@@ -27,6 +27,7 @@ from sluiceway.domain.stage import LOCAL
 from sluiceway.engine.automation import Result, StackOutput, StageStack
 from sluiceway.errors import UserError
 from sluiceway.progress import Progress
+from sluiceway.release.conflict import FORCE
 
 YesFlag = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
 LockWait = Annotated[float, typer.Option(help="Seconds to wait while another update holds the stack.", min=0)]
@@ -37,18 +38,29 @@ def register(app: typer.Typer) -> None:
         app.command(command.__name__)(command)
 
 
-def up(stage: StageArgument, lock_wait: LockWait = 60.0, as_json: JsonFlag = False) -> None:
+def up(
+    stage: StageArgument,
+    lock_wait: LockWait = 60.0,
+    force: Annotated[bool, typer.Option("--force", help="Also where it ends a split that is running.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
     """Bring STAGE to what the repository says; the local stage is started first."""
     checked = check_stage(find_workspace(), stage)
     checked.settings.ready()
     watch = Watch("up", stage, quiet=as_json)
+    _finish(checked, watch, run_up(checked, watch, lock_wait, force), as_json)
+
+
+def run_up(checked: Checked, watch: Watch, lock_wait: float, force: bool = False) -> Result:
+    """The update itself, shown by ``watch``. ``force``: also where it ends a split that is running."""
     stack = _open(checked, watch, lock_wait, start=True)
+    if force:
+        stack = replace(stack, env={**stack.env, FORCE: "1"})
     stack.ensure()
     with watch:
         # What a provider can foresee (a host with DNS records, a route of somebody else's) ends it before any upload.
         replace(stack, on_event=None).preview()
-        result = stack.up()
-    _finish(checked, watch, result, as_json)
+        return stack.up()
 
 
 def preview(stage: StageArgument, lock_wait: LockWait = 60.0, as_json: JsonFlag = False) -> None:

@@ -38,7 +38,7 @@ def top(
     if stage == LOCAL:
         lifecycle.require_runtime(checked.workspace.local)
     kept = Window(window, time.time, since=None if stage == LOCAL else time.time())
-    feed = _feed(checked)
+    feed = open_feed(checked)
     try:
         if once or as_json or not sys.stdout.isatty():
             # A stage in the cloud tells nothing of what was before: wait for a window's worth.
@@ -51,7 +51,8 @@ def top(
         feed.close()
 
 
-def _feed(checked: Checked) -> Feed:
+def open_feed(checked: Checked) -> Feed:
+    """What the stage tells of its requests, from now on; of the local stage what it told before as well."""
     running: list[subprocess.Popen[str]] = []
     ended: list[bool] = []
 

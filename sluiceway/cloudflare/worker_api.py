@@ -127,11 +127,16 @@ class WorkerApi:
             )
             return {module.name: base64.b64decode(module.content_base64 or "") for module in found.modules or ()}
 
-    def kept(self) -> Kept:
-        """What there is in the account to bind. A list that the token may not read is told as a fault."""
+    def kept(self, jurisdiction: str = "default") -> Kept:
+        """What there is in the account to bind, buckets of one jurisdiction."""
         with self._told("bound resources"):
             namespaces = {found.title: found.id for found in self._client.kv.namespaces.list(account_id=self._account)}
-            buckets = self._client.r2.buckets.list(account_id=self._account).buckets or ()
+            listed = self._client.r2.buckets.list(
+                account_id=self._account,
+                per_page=1000,
+                extra_headers={"cf-r2-jurisdiction": jurisdiction} if jurisdiction != "default" else None,
+            )
+            buckets = listed.buckets or ()
             queues = self._client.queues.list(account_id=self._account)
             return Kept(
                 namespaces,

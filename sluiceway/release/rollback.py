@@ -46,14 +46,14 @@ def rollback(world: World, asked: str | None, *, actor: str, force: bool) -> Rol
             hint="`sluiceway up STAGE` or `sluiceway release ramp STAGE` moves forward",
         )
     _check(world, serving, back)
-    found = conflict(world, [bound.name for bound in back.bindings])
-    if found and not force:
-        raise refusal(found, f"rolling back to {back.name}", "add --force")
+    ended_by = conflict(world, [bound.name for bound in back.bindings])
+    if ended_by and not force:
+        raise refusal(ended_by, f"rolling back to {back.name}", "add --force")
     left = max(newer, key=lambda version: version.number, default=back)
     gone = _later(world, back)
     if current.only == back.id:
         return Rollback(back, left, gone, (), "", f"{back.name} serves all requests already.")
-    ended = f"; it ended {found.words}" if found else ""
+    ended = f"; it ended {ended_by.words}" if ended_by else ""
     words = f"to {back.name} by {actor}{ended}"
     return Rollback(
         back, left, gone, (Share(back.id, 100),), marks.message("rollback", left.id, words),

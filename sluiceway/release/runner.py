@@ -52,7 +52,7 @@ class Options:
 @dataclass
 class Runner:
     """``smoke`` tries a version and gives what is wrong with it. ``withdrawn`` tells the stage that one is
-    gone, and gives a sentence where that failed."""
+    gone, and gives a sentence where that failed. ``record`` is called with the one that serves all requests."""
 
     api: Api
     plan: Plan
@@ -62,6 +62,7 @@ class Runner:
     now: Callable[[], datetime]
     sleep: Callable[[float], None]
     tell: Callable[[Told], None]
+    record: Callable[[WorkerVersion], None] = lambda _version: None
 
     def run(self, options: Options) -> Told:
         """Moves on until the ramp is over; with ``once``, one move. What ended it comes back, told as well."""
@@ -90,8 +91,10 @@ class Runner:
             return Told("wait", move.sentence)
         assert isinstance(move, Over)
         # Said again: whoever took it out may have been killed before the stage was told.
-        sentence = self._with_withdrawal(new, move.sentence) if move.failed else move.sentence
-        return Told("over", sentence, move.failed)
+        if move.failed:
+            return Told("over", self._with_withdrawal(new, move.sentence), True)
+        self.record(new)
+        return Told("over", move.sentence)
 
     def _decided(self, new: WorkerVersion, move: Move) -> Move:
         if isinstance(move, Smoke):
