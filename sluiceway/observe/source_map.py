@@ -15,9 +15,7 @@ from sluiceway.observe.events import Failure
 _DIGITS = {
     letter: value for value, letter in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 }
-_PLACE = re.compile(
-    r"^(?P<before>at (?:async )?(?:.*\()?)(?P<file>[^()]*?index\.js):(?P<line>\d+):(?P<column>\d+)(?P<after>\)?)$"
-)
+_PLACE = re.compile(r"^(?P<before>at (?:async )?)(?:.*\()?(?P<file>[^()]*?index\.js):(?P<line>\d+):(?P<column>\d+)\)?$")
 
 
 @dataclass(frozen=True)
@@ -114,4 +112,5 @@ class Places:
 def _translated(found: SourceMap, place: str) -> str:
     match = _PLACE.match(place)
     source = found.find(int(match["line"]), int(match["column"])) if match else None
-    return f"{match['before']}{source}{match['after']}" if match and source else place
+    # Without the function's name, which the bundle has shortened.
+    return f"{match['before']}{source}" if match and source else place

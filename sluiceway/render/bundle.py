@@ -43,9 +43,9 @@ _FLAGS = (
     f"--external:*/{CONFIG_MODULE}",
     '--define:process.env.NODE_ENV="production"',
     "--charset=utf8",
-    # Names stay, so that a stack trace says something; what it points at is told by the source map.
-    "--minify-syntax",
-    "--minify-whitespace",
+    # Every start of an isolate compiles it all, and short names are a fifth less to read. The source map, uploaded
+    # beside it, tells what a stack trace points at.
+    "--minify",
     "--sourcemap=external",
     "--sources-content=false",
     # A linked node_modules would otherwise show its real place in the output.

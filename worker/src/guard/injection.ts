@@ -24,14 +24,24 @@ interface Shape {
   readonly atWord: boolean;
 }
 
-/** The rules with the words that their shapes begin with: most texts hold few of those. */
-const LED = RULES.map((rule) => ({
-  ...rule,
-  shapes: rule.shapes.map((expression): Shape => {
-    const { source } = expression;
-    return { expression, leads: leadsOf(source), atWord: beginsAtWord(source) };
-  }),
-}));
+type Led = Omit<(typeof RULES)[number], "shapes"> & { readonly shapes: readonly Shape[] };
+
+let led: readonly Led[] | null = null;
+
+/**
+ * The rules with the words that their shapes begin with: most texts hold few of those. Found with the first text, since
+ * a Worker that starts has better things to do.
+ */
+function ledRules(): readonly Led[] {
+  led ??= RULES.map((rule) => ({
+    ...rule,
+    shapes: rule.shapes.map((expression): Shape => {
+      const { source } = expression;
+      return { expression, leads: leadsOf(source), atWord: beginsAtWord(source) };
+    }),
+  }));
+  return led;
+}
 
 /** Looks a text over for prompt injection, in English and Chinese, however its letters are disguised. */
 export function findInjection(text: string): Finding {
@@ -54,7 +64,7 @@ function scoreOf(plain: string): Finding {
   let doubt = 1;
   let unquoted: string | null = null;
   const starts = new WordStarts(plain);
-  for (const { name, weight, shapes, quotable } of LED) {
+  for (const { name, weight, shapes, quotable } of ledRules()) {
     const met = shapes.filter((shape) => meets(plain, starts, shape));
     if (met.length === 0) continue;
     unquoted ??= plain.replace(QUOTED, " ");
