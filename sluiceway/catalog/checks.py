@@ -135,7 +135,7 @@ def _openai(version: Version, where: Where) -> None:
 
 
 def _no_server(version: Version, where: Where) -> None:
-    for name in ("base_url", "secret", "provider"):
+    for name in ("base_url", "secret", "provider", "guided"):
         if getattr(version, name) is not None:
             hint = f"take {name} out, or write backend: openai"
             raise UserError(f"{_a(version)} has no {name}", path=where(name), hint=hint)

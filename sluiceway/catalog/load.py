@@ -105,6 +105,7 @@ def _version(folder: Path, stated: ModelFile, version: Version, where: Where) ->
         base_url=version.base_url,
         secret=version.secret,
         provider=version.provider,
+        guided=bool(version.guided),
         **_known(version),
     )
 

@@ -21,7 +21,7 @@ def digest(version: ModelVersion) -> str:
     """sha256 over everything that makes a version answer as it does.
 
     Where its files lie is no part of that, nor which secret opens its server, nor what is known of the model:
-    price, context window and vision.
+    price, context window and vision; nor ``guided``, which is about what clients may send.
     """
     files: list[release.Json] = [
         {"name": file.name, "sha256": file.sha256, "bytes": file.bytes} for file in version.files

@@ -102,8 +102,9 @@ class File(Block):
 class Version(Block):
     """``prompt_file``: the prompt in a file of its own, e.g. ``prompts/chat-3.md``, relative to models/.
 
-    ``base_url``, ``secret`` and ``provider`` are an openai version's. ``context_window`` (tokens), ``price`` and
-    ``vision`` are known of Workers AI's models without being stated.
+    ``base_url``, ``secret``, ``provider`` and ``guided`` (clients may send vLLM's ``guided_json`` and its like) are an
+    openai version's. ``context_window`` (tokens), ``price`` and ``vision`` are known of Workers AI's models without
+    being stated.
     """
 
     version: VersionRef
@@ -119,6 +120,7 @@ class Version(Block):
     context_window: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
     price: Price | None = None
     vision: bool | None = None
+    guided: bool | None = None
 
 
 class ModelFile(Block):

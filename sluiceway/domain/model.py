@@ -73,8 +73,8 @@ class ModelVersion:
 
     ``id`` is the backend's own name of the model and is None for ``onnx``, which has ``files`` instead.
     An ``openai`` version is asked at ``base_url`` with the secret named ``secret``, or as ``provider`` of the
-    stage's AI Gateway. Price, window (tokens of prompt and answer) and ``vision`` say what is known of the
-    model, and may be corrected; None means unknown.
+    stage's AI Gateway; ``guided``: clients may send it vLLM's ``guided_json`` and its like. Price, window (tokens
+    of prompt and answer) and ``vision`` say what is known of the model, and may be corrected; None means unknown.
     """
 
     model: str
@@ -90,6 +90,7 @@ class ModelVersion:
     context_window: int | None = None
     price: Price | None = None
     vision: bool = False
+    guided: bool = False
 
     @property
     def ref(self) -> ModelRef:

@@ -140,8 +140,9 @@ class StagePlan:
         if version.price is not None:
             price = version.price
             document["price"] = {"input": price.input, "cached": price.cached, "output": price.output}
-        if version.vision:
-            document["vision"] = True
+        for name in ("vision", "guided"):
+            if getattr(version, name):
+                document[name] = True
         if version.parameters:
             document["parameters"] = dict(version.parameters)
         files: list[Json] = [

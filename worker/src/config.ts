@@ -36,6 +36,8 @@ const ModelVersion = v.object({
   price: v.nullish(Price),
   /** Whether it takes pictures. */
   vision: v.nullish(v.boolean()),
+  /** Of an `openai` backend: whether clients may send vLLM's `guided_json` and its like. */
+  guided: v.nullish(v.boolean()),
   prompt: v.nullish(v.string()),
   parameters: v.nullish(v.record(v.string(), v.unknown())),
   artifact: v.nullish(v.object({ files: v.array(ArtifactFile) })),

@@ -31,15 +31,25 @@ def fault(models: Models, text: str, **others: str) -> tuple[str, str | None]:
 
 
 def test_an_openai_version_says_where_its_server_is_and_what_opens_it(models: Models) -> None:
-    stated = 'base_url: "https://Up.test:8443/v1/", secret: UP_KEY, provider: custom-up/v1, vision: true'
+    stated = 'base_url: "https://Up.test:8443/v1/", secret: UP_KEY, provider: custom-up/v1, vision: true, guided: true'
     found = version(models, f"{FAR}, {stated}, context_window: 32768, price: {{input: 1, cached: 0.5, output: 2}}")
     assert (found.base_url, found.secret, found.provider) == ("https://Up.test:8443/v1", "UP_KEY", "custom-up/v1")
     assert (found.context_window, found.price, found.vision) == (32_768, Price(1, 2, 0.5), True)
+    assert found.guided
 
 
 def test_what_nobody_states_is_unknown(models: Models) -> None:
     found = version(models, f"{FAR}, provider: openai")
     assert (found.base_url, found.secret, found.context_window, found.price, found.vision) == (None,) * 4 + (False,)
+    assert not found.guided
+
+
+def test_only_a_server_of_ones_own_may_be_sent_grammars(models: Models) -> None:
+    workers_ai = 'version: chat@1, backend: workers-ai, id: "@cf/zai-org/glm-4.7-flash", guided: true'
+    told, hint = fault(models, f"task: chat\nversions: [{{{workers_ai}}}]\n")
+    assert told.startswith("versions[0].guided: ")
+    assert told.endswith("has no guided")
+    assert hint == "take guided out, or write backend: openai"
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ WRONG: list[tuple[str, str, str]] = [
         "versions: is required",
         "add versions: a list; each entry is a mapping with keys of "
         "version, backend, id, prompt, prompt_file, parameters, files, base_url, secret, provider, context_window, "
-        "price, vision",
+        "price, vision, guided",
     ),
     (
         chat(GLM % ", prompt_file: prompts/absent.md"),

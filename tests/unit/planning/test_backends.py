@@ -31,7 +31,7 @@ def planned(
 
 
 def test_the_worker_is_told_how_to_ask_and_what_is_known() -> None:
-    full = replace(FAR, provider="a/v1", context_window=9, price=Price(1, 2), vision=True)
+    full = replace(FAR, provider="a/v1", context_window=9, price=Price(1, 2), vision=True, guided=True)
     document = planned(
         full, replace(FAR, number=2, base_url=None), fallback=("far@2",), stated={"secrets": BOUND}
     ).models_document()
@@ -49,6 +49,7 @@ def test_the_worker_is_told_how_to_ask_and_what_is_known() -> None:
                 "context_window": 9,
                 "price": {"input": 1, "cached": None, "output": 2},
                 "vision": True,
+                "guided": True,
             },
             "2": {"backend": "openai", "id": "kimi", "secret": "UP_KEY"},
         },

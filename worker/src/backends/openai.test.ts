@@ -75,12 +75,31 @@ describe("openai backend", () => {
   });
 
   it("passes what vLLM, GLM and Qwen have added", async () => {
-    const added = { min_p: 0.1, thinking: { type: "enabled" }, enable_thinking: true, guided_json: { type: "object" } };
+    const added = { min_p: 0.1, thinking: { type: "enabled" }, enable_thinking: true };
     const { server, run } = asked({ parameters: { max_tokens: 9, ...added, user: "ada", metadata: {} } });
     await run;
     expect(server.last.inputs).toMatchObject(added);
     expect(server.last.inputs).not.toHaveProperty("user");
     expect(server.last.inputs).not.toHaveProperty("metadata");
+  });
+
+  it("passes what makes vLLM compile a grammar only where the version says that clients may", async () => {
+    const grammars = {
+      guided_json: { type: "object" },
+      guided_regex: "(a+)+$",
+      guided_choice: ["a"],
+      guided_grammar: "root ::= x",
+      structured_outputs: { regex: "(a+)+$" },
+    };
+    const parameters = { max_tokens: 9, ...grammars };
+    for (const guided of [undefined, null, false]) {
+      const { server, run } = asked({ version: { ...version, guided }, parameters });
+      await run;
+      for (const name of Object.keys(grammars)) expect(server.last.inputs).not.toHaveProperty(name);
+    }
+    const { server, run } = asked({ version: { ...version, guided: true }, parameters });
+    await run;
+    expect(server.last.inputs).toMatchObject(grammars);
   });
 
   const refused = async (response: Response) => {

@@ -41,8 +41,11 @@ const PASSED = [
   ...["max_tokens", "temperature", "top_p", "top_k", "min_p", "seed", "stop", "n", "frequency_penalty"],
   ...["presence_penalty", "repetition_penalty", "tools", "tool_choice", "parallel_tool_calls", "response_format"],
   ...["logprobs", "top_logprobs", "logit_bias", "reasoning_effort", "verbosity", "thinking", "enable_thinking"],
-  ...["chat_template_kwargs", "guided_json", "guided_regex", "guided_choice", "structured_outputs"],
+  "chat_template_kwargs",
 ];
+
+/** vLLM's own ways to bind an answer to a grammar, which its server compiles: a client's may cost it more than the answer. */
+const GUIDED = ["guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs"];
 
 /** Any server that speaks OpenAI's API: vLLM on a cluster of one's own, or a provider, by fetch or by AI Gateway. */
 export class OpenAi implements Backend {
@@ -130,7 +133,7 @@ export class OpenAi implements Backend {
 
 function chatBody(call: Call): Record<string, unknown> {
   const body: Record<string, unknown> = { model: call.version.id, messages: plainMessages(call) };
-  for (const name of PASSED) {
+  for (const name of call.version.guided === true ? [...PASSED, ...GUIDED] : PASSED) {
     if (call.parameters[name] !== undefined) body[name] = call.parameters[name];
   }
   if (isOpenAi(call.version)) {
