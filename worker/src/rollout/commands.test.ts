@@ -76,7 +76,7 @@ describe("commands", () => {
     const made = stage({ gates: [] });
     made.wait(200);
     made.command("pause", { reason: "lunch" });
-    expect(made.sentences(1)).toEqual(["chat: chat@2 is paused at 10 % by ann, lunch."]);
+    expect(made.sentences(1)).toEqual(["chat: chat@2 at 10 % is paused by ann, lunch."]);
     expect(made.state.alarm).toBeNull();
     made.wait(50_000);
     expect(made.view()).toMatchObject({ phase: "paused", paused_from: "stepping", until: null });
@@ -96,7 +96,21 @@ describe("commands", () => {
     const made = IN.promoted();
     made.command("rollback", { actor: "bo", reason: "wrong tone" });
     expect(made.view().weights).toEqual([[1, 100]]);
-    expect(made.sentences(1)).toEqual(["chat: rolled back to chat@1: by bo, wrong tone."]);
+    expect(made.sentences(1)).toEqual(["chat: rolled back to chat@1 by bo, wrong tone."]);
+  });
+
+  it("are told as one sentence each", () => {
+    expect(done(IN.stepping(), "promote").sentences(1)).toEqual([
+      "chat: chat@2 is promoted by ann, before its steps were over. It is watched for 1 h.",
+    ]);
+    expect(done(IN.paused(), "resume").sentences(1)).toEqual(["chat: chat@2 at 10 % goes on by ann."]);
+    const made = done(IN.stepping(), "abort");
+    expect(made.sentences(1)).toEqual(["chat: chat@2 is aborted by ann; chat@1 has it all."]);
+    expect(made.view().waiting).toBe(
+      "chat: chat@1 has it all; the rollout of chat@2 is held until git changes it: ended by ann.",
+    );
+    made.command("promote");
+    expect(made.sentences(1)).toEqual(["chat: promote by ann is refused: The rollout of chat@2 has ended: aborted."]);
   });
 
   it("of two people at once make one transition", () => {

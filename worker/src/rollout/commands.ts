@@ -1,4 +1,4 @@
-import { candidateOf, goldenMode, shareOf } from "./declared.ts";
+import { candidateOf, goldenMode } from "./declared.ts";
 import { end, isRunning, isWatched, leaveStep, pause, promote, resume, type Subject } from "./phases.ts";
 import { oneLine } from "./sentences.ts";
 import { type CheckEvent, type CommandEvent, modelOf, type Refusal } from "./state.ts";
@@ -93,17 +93,13 @@ function obey(
 ): void {
   if (rollout === null) return;
   const subject = { name, model, rollout };
-  const candidate = candidateOf(rollout);
-  const at = `${shareOf(model.weights, candidate)} %`;
-  const who = oneLine(actor);
-  const said = reason === null || oneLine(reason) === "" ? "" : `, ${oneLine(reason)}`;
-  const by = `by ${who}${said}`;
-  if (command === "pause") pause(turn, subject, null, { cause, text: `${name}@${candidate} is paused at ${at} ${by}` });
-  else if (command === "resume") resume(turn, subject, { cause, text: `${name}@${candidate} goes on at ${at} ${by}` });
-  else if (command === "promote" && model.phase === "awaiting")
-    leaveStep(turn, subject, { cause, text: `approved ${by}` });
-  else if (command === "promote") promote(turn, subject, { cause, text: `at once ${by}, before its steps were over` });
-  else if (command === "rollback" && (model.phase === "promoted" || isWatched(model))) {
-    end(turn, subject, "rolled-back", { cause, text: by });
-  } else end(turn, subject, "aborted", { cause, text: by });
+  const said = oneLine(reason ?? "");
+  const by = `by ${oneLine(actor)}${said && `, ${said}`}`;
+  const why = { cause, tail: ` ${by}` };
+  const back = command === "rollback" && (model.phase === "promoted" || isWatched(model));
+  if (command === "pause") pause(turn, subject, null, why);
+  else if (command === "resume") resume(turn, subject, why);
+  else if (command !== "promote") end(turn, subject, back ? "rolled-back" : "aborted", why);
+  else if (model.phase === "awaiting") leaveStep(turn, subject, { cause, tail: `, approved ${by}` });
+  else promote(turn, subject, { cause, tail: ` ${by}, before its steps were over` });
 }

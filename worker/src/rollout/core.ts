@@ -53,8 +53,9 @@ export function advance(state: StageState, event: Event, now: number): { state: 
 
 /** When a hold, a watch or a grace time is over next, after `now`; null when none runs. */
 function nextAlarm({ models }: StageState, now: number): number | null {
-  const ends = Object.values(models).flatMap(({ clock, uncontrolled, spec }) => [
+  const ends = Object.values(models).flatMap(({ clock, uncontrolled, warmUntil, spec }) => [
     clock === null || clock.since === null ? 0 : clock.since + clock.left,
+    warmUntil ?? 0,
     uncontrolled === null ? 0 : uncontrolled + (spec.rollout?.grace_s ?? 0) * 1000,
   ]);
   const next = Math.min(...ends.filter((at) => at > now));

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { alarmOf, gate, rolled, step, TestStage } from "../../test/support/rollout.ts";
+import { liveSplits } from "./core.ts";
 
 function stage(more: Parameters<typeof rolled>[0] = {}): TestStage {
   const made = new TestStage();
@@ -125,7 +126,7 @@ describe("approval", () => {
     expect(made.view().phase).toBe("awaiting");
     made.command("promote", { reason: "looks good" });
     expect(made.view()).toMatchObject({ phase: "stepping", step: 1 });
-    expect(made.sentences(1)).toEqual(["chat: chat@2 goes from 10 % to 95 %: approved by ann, looks good."]);
+    expect(made.sentences(1)).toEqual(["chat: chat@2 goes from 10 % to 95 %, approved by ann, looks good."]);
   });
 
   it("of the last step promotes", () => {
@@ -180,7 +181,7 @@ describe("a gate that fails", () => {
     made.broken();
     made.wait(10_000);
     expect(made.journal.length).toBe(told);
-    expect(made.sentences(1)[0]).toMatch(/^chat: chat@2 is paused at 10 %: errors fail, /);
+    expect(made.sentences(1)[0]).toMatch(/^chat: chat@2 at 10 % is paused: errors fail, /);
     expect(made.view().waiting).toBe("chat: chat@2 at 10 % is paused, since errors fail.");
   });
 
@@ -267,6 +268,38 @@ describe("blue-green", () => {
   });
 });
 
+describe("the old side of a blue-green", () => {
+  const warmed = (more = {}) => stage({ strategy: "blue-green", steps: [step(100)], warm_s: 300, ...more });
+  const mirrors = (made: TestStage) => liveSplits(made.state).mirrors;
+
+  it("is kept warm by a hundredth of requests for a set time after the flip", () => {
+    const made = warmed();
+    expect(mirrors(made)).toEqual({ chat: { version: 1, share: 1 } });
+    expect(made.state.alarm).toBe(made.now + 300_000);
+    const { revision } = made.state;
+    made.wait(299);
+    expect(mirrors(made)).toEqual({ chat: { version: 1, share: 1 } });
+    made.wait(1);
+    expect(mirrors(made)).toEqual({});
+    expect(made.state.revision).toBeGreaterThan(revision);
+  });
+
+  it("is kept warm after the watch too, and not once it serves again", () => {
+    const made = warmed({ gates: [], watch_s: 0, steps: [step(100, { hold_s: 0 })] });
+    expect(made.view().phase).toBe("promoted");
+    expect(mirrors(made)).toEqual({ chat: { version: 1, share: 1 } });
+    made.command("rollback");
+    expect(mirrors(made)).toEqual({});
+  });
+
+  it("is not called before the flip", () => {
+    const made = warmed({ checks: ["golden"] });
+    expect(mirrors(made)).toEqual({});
+    made.command("promote");
+    expect(mirrors(made)).toEqual({ chat: { version: 1, share: 1 } });
+  });
+});
+
 describe("golden prompts as a gate", () => {
   it("hold a step until they are reported, and roll back when they fail", () => {
     const made = stage({ gates: [gate("golden")] });
@@ -322,11 +355,14 @@ describe("shadow", () => {
   it("mirrors its share at 0 %, until a person ends it", () => {
     const made = stage({ strategy: "shadow", steps: [], mirror: 20 });
     expect(made.view().phase).toBe("measuring");
+    expect(made.view().waiting).toBe("chat: chat@2 at 0 % is mirrored until git or a person ends it.");
     expect(made.view().weights).toEqual([
       [1, 100],
       [2, 0],
     ]);
+    expect(liveSplits(made.state).mirrors).toEqual({ chat: { version: 2, share: 20 } });
     made.command("abort");
+    expect(liveSplits(made.state).mirrors).toEqual({});
     expect(made.view()).toMatchObject({ phase: "aborted", held: true });
   });
 });

@@ -14,10 +14,16 @@ export interface Subject {
   readonly rollout: RolloutSpec;
 }
 
-/** Who or what moves it, and in which words. */
+/** "chat@2 at 10 %". */
+export function placeText({ name, model, rollout }: Subject): string {
+  const candidate = candidateOf(rollout);
+  return `${name}@${candidate} at ${shareOf(model.weights, candidate)} %`;
+}
+
+/** Who or what moves it, and in which words: `: all gates pass after 10 min`, ` by ann, wrong tone`. */
 export interface Why {
   readonly cause: string;
-  readonly text: string;
+  readonly tail: string;
 }
 
 /** Phases in which a rollout is under way. */
@@ -41,15 +47,12 @@ export function start(turn: Turn, { name, model, rollout }: Subject, cause: stri
   if (first === undefined) {
     const weights = measuredWeights(rollout);
     const sentence = `${begins}, with ${rollout.strategy === "ab" ? "fixed weights" : `${rollout.mirror} % mirrored`}.`;
-    move(
-      turn,
-      name,
-      { ...model, ...AFRESH, ...gates, phase: "measuring", weights },
-      { kind: "start", sentence, cause },
-    );
+    const measuring: ModelState = { ...model, ...AFRESH, ...gates, phase: "measuring", weights };
+    move(turn, name, measuring, { kind: "start", sentence, cause });
     return;
   }
-  const stepped = { ...model, ...AFRESH, ...gates, ...atStep(rollout, first, 0) };
+  const warm = { warmUntil: warmUntil(turn, rollout) };
+  const stepped = { ...model, ...AFRESH, ...gates, ...warm, ...atStep(rollout, first, 0) };
   const share = shareOf(stepped.weights, candidateOf(rollout));
   move(turn, name, stepped, { kind: "start", sentence: `${begins} at ${share} %.`, cause });
 }
@@ -72,15 +75,14 @@ export function leaveStep(turn: Turn, subject: Subject, why: Why): void {
     ...atStep(rollout, next, at + 1),
   };
   const way = `from ${shareOf(model.weights, candidate)} % to ${shareOf(stepped.weights, candidate)} %`;
-  const sentence = `${name}: ${name}@${candidate} goes ${way}: ${why.text}.`;
+  const sentence = `${name}: ${name}@${candidate} goes ${way}${why.tail}.`;
   move(turn, name, stepped, { kind: "step", sentence, cause: why.cause, gates: gatesOf(model) });
 }
 
 /** At the end of a step that a person must leave. */
-export function askApproval(turn: Turn, { name, model, rollout }: Subject, why: Why): void {
-  const candidate = candidateOf(rollout);
-  const at = `${name}@${candidate} at ${shareOf(model.weights, candidate)} %`;
-  const sentence = `${name}: ${at} waits for a person to promote it: ${why.text}.`;
+export function askApproval(turn: Turn, subject: Subject, why: Why): void {
+  const { name, model } = subject;
+  const sentence = `${name}: ${placeText(subject)} waits for a person to promote it${why.tail}.`;
   const awaiting: ModelState = { ...model, ...AFRESH, phase: "awaiting", since: turn.now };
   move(turn, name, awaiting, { kind: "approval", sentence, cause: why.cause, gates: gatesOf(model) });
 }
@@ -97,9 +99,10 @@ export function promote(turn: Turn, { name, model, rollout }: Subject, why: Why)
     phase: "watching",
     step: null,
     clock,
+    warmUntil: model.warmUntil ?? warmUntil(turn, rollout),
   };
   const after = watch > 0 ? ` It is watched for ${duration(watch)}.` : "";
-  const sentence = `${name}: ${name}@${candidateOf(rollout)} is promoted: ${why.text}.${after}`;
+  const sentence = `${name}: ${name}@${candidateOf(rollout)} is promoted${why.tail}.${after}`;
   move(turn, name, watched, { kind: "promoted", sentence, cause: why.cause, gates: gatesOf(model) });
 }
 
@@ -130,31 +133,35 @@ export function end(turn: Turn, { name, model, rollout }: Subject, phase: "abort
     weights: [[rollout.stable, 100]],
     weightsSince: turn.now,
     since: turn.now,
+    warmUntil: null,
     held: true,
-    why: why.text,
+    why: why.tail.replace(/^: /, "").replace(/^ by /, "ended by "),
   };
-  const way =
-    phase === "aborted" ? `aborted, ${name}@${rollout.stable} has it all` : `rolled back to ${name}@${rollout.stable}`;
-  remember(turn, name, { digest: model.digest, phase, why: why.text });
-  const gates = gatesOf(model);
-  move(turn, name, ended, { kind: phase, sentence: `${name}: ${way}: ${why.text}.`, cause: why.cause, gates });
+  const stable = `${name}@${rollout.stable}`;
+  const aborted = `${name}: ${name}@${candidateOf(rollout)} is aborted${why.tail}; ${stable} has it all.`;
+  const sentence = phase === "aborted" ? aborted : `${name}: rolled back to ${stable}${why.tail}.`;
+  remember(turn, name, { digest: model.digest, phase, why: ended.why });
+  move(turn, name, ended, { kind: phase, sentence, cause: why.cause, gates: gatesOf(model) });
 }
 
 /** Stops the clock and keeps the weights; `gate` is the one that stopped it, or null when a person did. */
-export function pause(turn: Turn, { name, model }: Subject, gate: GateName | null, why: Why): void {
+export function pause(turn: Turn, subject: Subject, gate: GateName | null, why: Why): void {
+  const { name, model } = subject;
+  const again = model.phase === "paused";
   const paused: ModelState = {
     ...model,
     phase: "paused",
-    pausedFrom: model.phase === "paused" ? model.pausedFrom : model.phase,
+    pausedFrom: again ? model.pausedFrom : model.phase,
     stoppedBy: gate ?? model.stoppedBy,
-    since: model.phase === "paused" ? model.since : turn.now,
+    since: again ? model.since : turn.now,
   };
-  const gates = gate === null ? [] : gatesOf(model);
-  move(turn, name, paused, { kind: "paused", sentence: `${name}: ${why.text}.`, cause: why.cause, gates });
+  const sentence = `${name}: ${placeText(subject)} is paused${why.tail}.`;
+  move(turn, name, paused, { kind: "paused", sentence, cause: why.cause, gates: gate === null ? [] : gatesOf(model) });
 }
 
 /** Goes on where it was paused. After a gate stopped it the evidence starts anew: a person has seen it. */
-export function resume(turn: Turn, { name, model, rollout }: Subject, why: Why): void {
+export function resume(turn: Turn, subject: Subject, why: Why): void {
+  const { name, model, rollout } = subject;
   const anew = model.stoppedBy !== null;
   const resumed: ModelState = {
     ...model,
@@ -165,7 +172,7 @@ export function resume(turn: Turn, { name, model, rollout }: Subject, why: Why):
     arms: anew ? armsOf(rollout, [], turn.now) : model.arms,
     golden: anew && model.golden?.verdict === "fail" ? null : model.golden,
   };
-  const sentence = `${name}: ${why.text}${anew ? "; its gates begin anew" : ""}.`;
+  const sentence = `${name}: ${placeText(subject)} goes on${why.tail}${anew ? "; its gates begin anew" : ""}.`;
   move(turn, name, resumed, { kind: "resumed", sentence, cause: why.cause });
 }
 
@@ -174,7 +181,12 @@ export function failWhy({ name, model, rollout }: Subject, gate: GateName, versi
   const view = gatesOf(model, version).find((one) => one.name === gate);
   const golden = `golden prompts fail${model.golden?.summary ? `, ${model.golden.summary}` : ""}`;
   const text = gate === "golden" || view === undefined ? golden : evidenceText(name, view, rollout.stable, version);
-  return { cause: `gate:${gate}`, text };
+  return { cause: `gate:${gate}`, tail: `: ${text}` };
+}
+
+/** Of `blue-green`: until when the old side is called now and then, from the flip on. */
+function warmUntil(turn: Turn, { strategy, warm_s }: RolloutSpec): number | null {
+  return strategy === "blue-green" && warm_s > 0 ? turn.now + warm_s * 1000 : null;
 }
 
 function atStep(rollout: RolloutSpec, step: Step, index: number) {

@@ -20,12 +20,12 @@ describe("a fault of both arms", () => {
     fault(made);
     expect(made.view()).toMatchObject({ platform: true, phase: "stepping", step: 0, until: null });
     expect(made.state.alarm).toBeNull();
-    expect(made.sentences(1)).toEqual(["chat: chat@2 holds at 10 %: chat@1 is as bad, errors of both (platform)."]);
+    expect(made.sentences(1)).toEqual(["chat: chat@2 at 10 % holds: chat@1 is as bad, errors of both (platform)."]);
     made.wait(10_000);
     expect(made.view()).toMatchObject({ platform: true, step: 0 });
     while (made.view().platform) made.traffic(1, [25, 0], [25, 0]);
     expect(made.sentences(1)[0]).toMatch(
-      /^chat: chat@2 goes on at 10 %: what was bad in both is over after 2 h 46 min\.$/,
+      /^chat: chat@2 at 10 % goes on: what was bad in both is over after 2 h 46 min\.$/,
     );
     expect(made.view().until).toBe(made.now + 200_000);
     made.traffic(40, [25, 0], [25, 0]);

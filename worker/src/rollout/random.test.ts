@@ -141,7 +141,7 @@ class Monkey {
       split([1, 70], [2, 30]),
       rolled({ ...common, steps }),
       rolled({ ...common, steps, candidates: [3] }),
-      rolled({ ...common, strategy: "blue-green", steps: [step(100, { hold_s: 900 })] }),
+      rolled({ ...common, strategy: "blue-green", warm_s: 3600, steps: [step(100, { hold_s: 900 })] }),
       rolled({ ...common, strategy: "ab", steps: [], candidates: [2, 3], arms: [20, 30] }),
       rolled({ ...common, strategy: "shadow", steps: [], mirror: 10 }),
     ]);

@@ -224,7 +224,7 @@ describe("ro_02", () => {
     made.spec({ chat: rolled() });
     expect(made.view()).toMatchObject({ phase: "rolled-back", held: true, weights: [[1, 100]] });
     expect(made.journal.at(-1)).toMatchObject({ kind: "held" });
-    expect(made.sentences(1)[0]).toMatch(/^chat: chat@2 is held, since this spec has failed: errors fail, /);
+    expect(made.sentences(1)[0]).toMatch(/^chat: chat@2 is held until git changes this spec: errors fail, /);
 
     made.spec({ chat: rolled({ candidates: [3] }) });
     expect(made.view()).toMatchObject({ phase: "stepping", candidates: [3], held: false });

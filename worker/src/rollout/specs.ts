@@ -112,6 +112,7 @@ function fresh({ now, state }: Turn, spec: ModelSpec, digest: string): ModelStat
     weightsSince: now,
     since: now,
     clock: null,
+    warmUntil: null,
     platform: null,
     uncontrolled: null,
     golden: null,
@@ -132,7 +133,7 @@ function reinstate(turn: Turn, name: string, fresh: ModelState, rollout: Rollout
     return;
   }
   const model: ModelState = { ...fresh, phase, why, held: true, weights: [[rollout.stable, 100]] };
-  const sentence = `${name}: ${candidate} is held, since this spec has failed: ${why}; ${stable} has it all.`;
+  const sentence = `${name}: ${candidate} is held until git changes this spec: ${why}; ${stable} has it all.`;
   move(turn, name, model, { kind: "held", sentence, cause });
 }
 

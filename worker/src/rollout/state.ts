@@ -46,6 +46,8 @@ export interface ModelState {
   /** Since when it is in this phase and step. */
   readonly since: number;
   readonly clock: Clock | null;
+  /** Of `blue-green`: until when a hundredth of requests is mirrored to the old side, so that a flip back finds it warm. */
+  readonly warmUntil: number | null;
   /** Since when both arms are bad. */
   readonly platform: number | null;
   /** Since when the candidate is over the absolute limit with nothing to compare it with. */

@@ -1,4 +1,4 @@
-import { candidateOf, shareOf, stepsOf } from "./declared.ts";
+import { candidateOf, stepsOf } from "./declared.ts";
 import { type Ruling, rule } from "./judging.ts";
 import {
   askApproval,
@@ -8,7 +8,7 @@ import {
   isRunning,
   leaveStep,
   pause,
-  promote,
+  placeText,
   type Subject,
   start,
   type Why,
@@ -26,6 +26,7 @@ import { reasons } from "./waiting.ts";
 export function steer(turn: Turn, name: string, cause: string): void {
   const { rollout } = current(turn, name).spec;
   if (rollout === null) return;
+  cool(turn, name);
   // Each round goes one way along the phases, so this many are enough.
   const most = stepsOf(rollout).length + 8;
   for (let round = 0; round < most; round++) {
@@ -35,6 +36,15 @@ export function steer(turn: Turn, name: string, cause: string): void {
     if (!stopped(turn, subject, ruling) && !frozen(turn, subject, ruling) && !advanced(turn, subject, ruling, cause))
       return;
   }
+}
+
+/** The old side of a blue-green needs to be warm no longer. */
+function cool(turn: Turn, name: string): void {
+  const model = current(turn, name);
+  if (model.warmUntil === null || model.warmUntil > turn.now) return;
+  // What is mirrored is no transition, but isolates take nothing of an old revision.
+  turn.state = { ...turn.state, revision: turn.state.revision + 1 };
+  put(turn, name, { ...model, warmUntil: null });
 }
 
 /** Acts on a fail in whatever phase, unless it has been acted on. A shadow has no traffic that it could harm. */
@@ -52,35 +62,30 @@ function stopped(turn: Turn, subject: Subject, { fail, uncontrolled }: Ruling): 
   }
   if (gate === null || model.uncontrolled === null || turn.now - model.uncontrolled < rollout.grace_s * 1000)
     return false;
-  const [ours, theirs] = [`${subject.name}@${candidateOf(rollout)}`, `${subject.name}@${rollout.stable}`];
   const over = `over ${Math.round(rollout.absolute * 100)} % for ${duration(turn.now - model.uncontrolled)}`;
-  const text = `${gateText(gate)} of ${ours} stayed ${over}, with nothing of ${theirs} to compare`;
-  stop(turn, subject, gate, { cause: `gate:${gate}`, text });
+  const alone = `with nothing of ${subject.name}@${rollout.stable} to compare`;
+  const text = `${gateText(gate)} of ${subject.name}@${candidateOf(rollout)} stayed ${over}, ${alone}`;
+  stop(turn, subject, gate, { cause: `gate:${gate}`, tail: `: ${text}` });
   return true;
 }
 
 function stop(turn: Turn, subject: Subject, gate: GateName, why: Why): void {
-  if (subject.rollout.on_fail === "rollback") {
-    end(turn, subject, "rolled-back", why);
-    return;
-  }
-  const candidate = candidateOf(subject.rollout);
-  const at = `${subject.name}@${candidate} is paused at ${shareOf(subject.model.weights, candidate)} %`;
-  pause(turn, subject, gate, { cause: why.cause, text: `${at}: ${why.text}` });
+  if (subject.rollout.on_fail === "rollback") end(turn, subject, "rolled-back", why);
+  else pause(turn, subject, gate, why);
 }
 
 /** Begins and ends the standstill of a fault that both arms have. */
-function frozen(turn: Turn, { name, model, rollout }: Subject, ruling: Ruling): boolean {
+function frozen(turn: Turn, subject: Subject, ruling: Ruling): boolean {
+  const { name, model, rollout } = subject;
   const both = ruling.waits.filter(({ reason }) => reason === "platform");
-  if (both.length > 0 === (model.platform !== null)) return false;
-  const candidate = candidateOf(rollout);
-  const at = `at ${shareOf(model.weights, candidate)} %`;
-  const begins = `holds ${at}: ${name}@${rollout.stable} is as bad, ${reasons({ ...ruling, waits: both })}`;
-  const ends = `goes on ${at}: what was bad in both is over after ${duration(turn.now - (model.platform ?? turn.now))}`;
-  const next = ticked({ ...model, platform: both.length > 0 ? turn.now : null }, turn.now);
+  const [first] = both;
+  if ((first === undefined) === (model.platform === null)) return false;
+  const begins = `holds: ${name}@${rollout.stable} is as bad, ${reasons(both)}`;
+  const ends = `goes on: what was bad in both is over after ${duration(turn.now - (model.platform ?? turn.now))}`;
+  const sentence = `${name}: ${placeText(subject)} ${first === undefined ? ends : begins}.`;
+  const next = ticked({ ...model, platform: first === undefined ? null : turn.now }, turn.now);
+  const cause = first === undefined ? "gates" : `gate:${first.gate}`;
   put(turn, name, next);
-  const sentence = `${name}: ${name}@${candidate} ${both.length > 0 ? begins : ends}.`;
-  const cause = both[0] === undefined ? "gates" : `gate:${both[0].gate}`;
   tell(turn, name, next, { kind: "platform", sentence, cause, gates: gatesOf(model) });
   return true;
 }
@@ -100,10 +105,9 @@ function advanced(turn: Turn, subject: Subject, { waits }: Ruling, cause: string
   }
   if (model.phase !== "stepping" || waits.length > 0) return false;
   const spent = duration(turn.now - model.since);
-  const text = rollout.gates.length > 0 ? `all gates pass after ${spent}` : `its hold of ${spent} is over`;
+  const tail = rollout.gates.length > 0 ? `: all gates pass after ${spent}` : `: its hold of ${spent} is over`;
   const step = stepsOf(rollout)[model.step ?? 0];
-  if (step?.approval) askApproval(turn, subject, { cause, text });
-  else if (stepsOf(rollout)[(model.step ?? 0) + 1] === undefined) promote(turn, subject, { cause, text });
-  else leaveStep(turn, subject, { cause, text });
+  if (step?.approval) askApproval(turn, subject, { cause, tail });
+  else leaveStep(turn, subject, { cause, tail });
   return true;
 }

@@ -6,6 +6,9 @@ import { type Arm, type ModelState, modelOf, type StageState } from "./state.ts"
 import type { GateSpec, GateView, LiveSplits, RolloutSpec, RolloutView } from "./types.ts";
 import { waitingOf } from "./waiting.ts";
 
+/** Percent of requests that keep the old side of a blue-green warm. */
+const WARM_SHARE = 1;
+
 /** One model as screens show it, or null when the stage's spec has no such model. Times in milliseconds. */
 export function viewOf(state: StageState, name: string, now: number): RolloutView | null {
   const model = modelOf(state, name);
@@ -56,23 +59,23 @@ export function liveSplits(state: StageState, askerDigest?: string): LiveSplits 
   const asker = state.known.find(({ digest }) => digest === askerDigest);
   const models = Object.entries(state.models);
   const older = Object.entries(asker?.models ?? {}).map(([name, { split }]) => [name, split] as const);
-  const mirrors = models.flatMap(
-    ([
-      name,
-      {
-        phase,
-        spec: { rollout },
-      },
-    ]) =>
-      phase === "measuring" && rollout?.strategy === "shadow"
-        ? [[name, { version: candidateOf(rollout), share: rollout.mirror }] as const]
-        : [],
-  );
+  const mirrors = models.flatMap(([name, model]) => {
+    const mirror = mirrorOf(model);
+    return mirror === null ? [] : [[name, mirror] as const];
+  });
   return {
     revision: state.revision,
     weights: Object.fromEntries([...older, ...models.map(([name, { weights }]) => [name, weights] as const)]),
     mirrors: Object.fromEntries(mirrors),
   };
+}
+
+function mirrorOf({ phase, warmUntil, spec: { rollout } }: ModelState): LiveSplits["mirrors"][string] | null {
+  if (rollout === null) return null;
+  if (warmUntil !== null) return { version: rollout.stable, share: WARM_SHARE };
+  return phase === "measuring" && rollout.strategy === "shadow"
+    ? { version: candidateOf(rollout), share: rollout.mirror }
+    : null;
 }
 
 function armGates(model: ModelState, rollout: RolloutSpec, arm: Arm): GateView[] {
