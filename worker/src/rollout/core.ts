@@ -5,7 +5,6 @@ import type { Action, Event, StageState } from "./state.ts";
 import { steer } from "./steer.ts";
 import type { Turn } from "./turn.ts";
 
-export { type RolloutEntry, type RolloutSpec, type RolloutTable, seed } from "./seed.ts";
 export { type Action, type Event, type ModelState, newStage, type Refusal, type StageState } from "./state.ts";
 export { liveSplits, viewOf } from "./views.ts";
 
@@ -39,12 +38,14 @@ export { liveSplits, viewOf } from "./views.ts";
  */
 export function advance(state: StageState, event: Event, now: number): { state: StageState; actions: Action[] } {
   const turn: Turn = { now, actions: [], state };
+  // A hold that is over is over for whatever comes next, though its own alarm may be late.
+  const due = event.kind === "clock" || (state.alarm !== null && state.alarm <= now);
+  for (const name of due ? Object.keys(state.models) : []) steer(turn, name, "clock");
   if (event.kind === "spec") takeSpec(turn, event.spec);
   else if (event.kind === "batch") takeBatch(turn, event.batch);
   else if (event.kind === "command") take(turn, event);
   else if (event.kind === "check") takeCheck(turn, event);
   else if (event.kind === "withdraw") withdraw(turn, event.order, event.actor);
-  else for (const name of Object.keys(state.models)) steer(turn, name, "clock");
   const alarm = nextAlarm(turn.state, now);
   // A clock's own alarm is spent when it comes, too early or not: it is always told anew.
   if (alarm !== state.alarm || event.kind === "clock") turn.actions.push({ kind: "alarm", at: alarm });
