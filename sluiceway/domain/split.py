@@ -1,7 +1,7 @@
 """Who gets which version: a split of traffic in percent, and the point at which a user stands.
 
 A point depends on the model and the user alone, so a user stays where they are while weights move.
-Candidates own the first points and stable the rest: raising a candidate's weight takes users from stable only.
+Raising a candidate's weight takes users from stable only, where a region holds what its two candidates own.
 The Worker computes the same in TypeScript; ``tests/contract/split.json`` holds both to it.
 """
 
@@ -71,10 +71,45 @@ def point(model: str, user: str) -> int:
 
 
 def choose(split: Split, at: int) -> int:
-    """The version that serves the point ``at``."""
-    edge = 0
-    for version, weight in split.weights[1:]:
-        edge += weight * POINTS // 100
-        if at < edge:
+    """The version that serves the point ``at``.
+
+    Two candidates share a region, the first from its lower end up and the second from its upper end down, so that
+    neither pushes the other when it grows. What a region doesn't hold lies on the lowest points that are still free;
+    stable has the rest.
+    """
+    for version, start, end in _territories(split):
+        if start <= at < end:
             return version
     return split.stable
+
+
+def _territories(split: Split) -> list[tuple[int, int, int]]:
+    """Version, first point and the point after the last, of each stretch that a candidate owns."""
+    regions = len(split.weights) // 2
+    owned: list[tuple[int, int, int]] = []
+    missing: list[tuple[int, int]] = []
+    for number, (version, weight) in enumerate(split.weights[1:]):
+        low, high = (place * POINTS // regions for place in (number // 2, number // 2 + 1))
+        wanted = weight * POINTS // 100
+        if number % 2 == 0:
+            start, end = low, min(low + wanted, high)
+        else:
+            start, end = max(high - wanted, owned[-1][2]), high
+        owned.append((version, start, end))
+        missing.append((version, wanted - (end - start)))
+    for version, wanted in missing:
+        owned += _lowest_free(owned, version, wanted)
+    return owned
+
+
+def _lowest_free(owned: list[tuple[int, int, int]], version: int, wanted: int) -> list[tuple[int, int, int]]:
+    """The lowest ``wanted`` points that nobody owns, as stretches of ``version``."""
+    found: list[tuple[int, int, int]] = []
+    free = 0
+    for _, start, end in [*sorted(owned, key=lambda one: one[1:]), (version, POINTS, POINTS)]:
+        taken = min(max(0, start - free), wanted)
+        if taken > 0:
+            found.append((version, free, free + taken))
+            wanted -= taken
+        free = max(free, end)
+    return found

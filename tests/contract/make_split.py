@@ -22,6 +22,9 @@ SPLITS: list[list[list[int]]] = [
     [[1, 60], [2, 30], [3, 10]],
     [[7, 50], [3, 25], [12, 25]],
     [[2, 99], [3, 1]],
+    [[1, 69], [2, 1], [3, 5], [4, 25]],
+    [[1, 5], [2, 40], [3, 30], [4, 25]],
+    [[1, 0], [2, 10], [3, 75], [4, 5], [5, 5], [6, 5]],
 ]
 MODELS = ["chat", "intent", "chat-eu"]
 USERS = [
@@ -48,8 +51,27 @@ def expected_point(model: str, user: str) -> int:
 
 
 def expected_version(split: list[list[int]], point: int) -> int:
-    owners = [version for version, weight in split[1:] for _ in range(weight * 100)]
-    return owners[point] if point < len(owners) else split[0][0]
+    """Point by point, as a child would hand out sweets."""
+    owners: list[int | None] = [None] * 10_000
+    regions = len(split) // 2
+    left_over = []
+    for number, (version, weight) in enumerate(split[1:]):
+        region = number // 2
+        places = list(range(region * 10_000 // regions, (region + 1) * 10_000 // regions))
+        if number % 2 == 1:
+            places.reverse()
+        wanted = weight * 100
+        for place in places:
+            if wanted == 0 or owners[place] is not None:
+                break
+            owners[place] = version
+            wanted -= 1
+        left_over.append((version, wanted))
+    for version, wanted in left_over:
+        for place in [place for place, owner in enumerate(owners) if owner is None][:wanted]:
+            owners[place] = version
+    owner = owners[point]
+    return split[0][0] if owner is None else owner
 
 
 def document() -> str:

@@ -30,7 +30,7 @@ def test_every_contract_case_gives_its_point_and_version() -> None:
 def test_the_contract_covers_what_two_languages_may_disagree_on() -> None:
     users = {case["user"] for case in CASES}
     assert {"", "用户-42", "🦊", "lone\ud800surrogate", "nai\u0308ve@example.com"} <= users
-    assert {len(case["split"]) for case in CASES} == {1, 2, 3}
+    assert {len(case["split"]) for case in CASES} == {1, 2, 3, 4, 6}
     assert {0, 100} <= {weight for case in CASES for _, weight in case["split"]}
 
 
@@ -49,7 +49,34 @@ def test_raising_a_candidate_moves_users_from_stable_only() -> None:
 
 def test_edges_of_the_candidates_are_whole_percents() -> None:
     split = Split(((1, 60), (2, 30), (3, 10)))
-    assert [choose(split, at) for at in (0, 2999, 3000, 3999, 4000, 9999)] == [2, 2, 3, 3, 1, 1]
+    assert [choose(split, at) for at in (0, 2999, 3000, 8999, 9000, 9999)] == [2, 2, 1, 1, 3, 3]
+
+
+def test_a_hundred_thousand_users_are_spread_over_four_arms_by_their_weights() -> None:
+    split = Split(((1, 69), (2, 1), (3, 5), (4, 25)))
+    shares = Counter(choose(split, point("chat", f"user-{number}")) for number in range(100_000))
+    expected = {version: weight * 1_000 for version, weight in split.weights}
+    chi_square = sum((shares[version] - count) ** 2 / count for version, count in expected.items())
+    assert chi_square < 16.27  # p = 0.001 with 3 degrees of freedom
+
+
+@pytest.mark.parametrize("grows", [1, 2, 3])
+def test_an_arm_that_grows_takes_users_from_stable_alone(grows: int) -> None:
+    weights = [1, 5, 25]
+    before = [choose(split_of([[1, 69], [2, 1], [3, 5], [4, 25]]), at) for at in range(0, POINTS, 9)]
+    for more in (1, 5, 15, 20):
+        grown = [weight + (more if number + 1 == grows else 0) for number, weight in enumerate(weights)]
+        split = split_of([[1, 100 - sum(grown)], *([number + 2, weight] for number, weight in enumerate(grown))])
+        after = [choose(split, at) for at in range(0, POINTS, 9)]
+        moved = {(old, new) for old, new in zip(before, after, strict=True) if old != new}
+        assert moved == {(1, grows + 1)}
+
+
+@pytest.mark.parametrize("weights", [[0, 75, 5, 5, 15], [10, 10, 70, 5, 5], [20, 20, 20, 20, 20], [0, 0, 100]])
+def test_arms_have_their_weights_exactly_however_uneven_they_are(weights: list[int]) -> None:
+    split = split_of([[number + 1, weight] for number, weight in enumerate(weights)])
+    shares = Counter(choose(split, at) for at in range(POINTS))
+    assert [shares[number + 1] for number in range(len(weights))] == [weight * 100 for weight in weights]
 
 
 def test_the_first_version_is_stable_and_the_others_are_candidates() -> None:

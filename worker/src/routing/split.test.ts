@@ -50,4 +50,21 @@ describe("split", () => {
     }
     expect(Object.fromEntries(counts)).toEqual({ 1: 6000, 2: 3000, 3: 1000 });
   });
+
+  it("moves users of four arms only into the one that grows", () => {
+    const arms = (weights: readonly number[]): Split => [
+      [1, 100 - weights.reduce((sum, weight) => sum + weight, 0)],
+      ...weights.map((weight, index) => [index + 2, weight] as const),
+    ];
+    for (const grows of [0, 1, 2]) {
+      const [before, after] = [
+        arms([1, 5, 25]),
+        arms([1, 5, 25].map((weight, at) => weight + (at === grows ? 20 : 0))),
+      ];
+      for (let at = 0; at < POINTS; at += 7) {
+        const [from, to] = [choose(before, at), choose(after, at)];
+        if (from !== to) expect([from, to]).toEqual([1, grows + 2]);
+      }
+    }
+  });
 });
