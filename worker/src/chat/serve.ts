@@ -195,16 +195,17 @@ function complete(trip: Trip, call: Try): Promise<Answer> {
   const { c } = trip;
   const { answer_ms } = c.get("gateway").config.timeouts;
   const backend = backendOf(call.route.spec, c.env);
-  return orAbort(answer_ms, call.abort, () => backend.complete(callOf(trip, call)));
+  return orAbort(answer_ms - call.spentMs, call.abort, () => backend.complete(callOf(trip, call)));
 }
 
 function stream(trip: Trip, call: Try): Promise<Pieces> {
   const { c } = trip;
-  const { first_token_ms: firstMs, idle_ms: idleMs, stream_ms: wholeMs } = c.get("gateway").config.timeouts;
+  const { first_token_ms, idle_ms: idleMs, stream_ms } = c.get("gateway").config.timeouts;
+  const silence = { firstMs: first_token_ms - call.spentMs, idleMs, wholeMs: stream_ms - call.spentMs };
   const backend = backendOf(call.route.spec, c.env);
   const health = c.get("gateway").health.of(call.route.spec);
   const ended = (error: unknown) => noteEnd(health, error);
-  return beginStream(() => backend.stream(callOf(trip, call)), { firstMs, idleMs, wholeMs }, call.abort, ended);
+  return beginStream(() => backend.stream(callOf(trip, call)), silence, call.abort, ended);
 }
 
 /** What the stage gives in place of an answer that no backend had. Throws the failure when that is nothing. */

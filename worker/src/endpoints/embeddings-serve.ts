@@ -71,7 +71,7 @@ function masked(c: GatewayContext, input: readonly EmbedInput[]): readonly Embed
 function embed(c: GatewayContext, { input, dimensions }: EmbeddingsRequest, call: Try): Promise<Embeddings> {
   const { config } = c.get("gateway");
   const { spec } = call.route;
-  return orAbort(config.timeouts.answer_ms, call.abort, () =>
+  return orAbort(config.timeouts.answer_ms - call.spentMs, call.abort, () =>
     backendOf(spec, c.env).embed({
       version: spec,
       input,

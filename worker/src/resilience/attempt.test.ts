@@ -12,13 +12,13 @@ const limited = (seconds?: string) =>
   refuse(429, 3039, "slow down", seconds === undefined ? {} : { "retry-after": seconds });
 
 /** A stage with `chat` and, unless told otherwise, `small` to stand in; `replies` are what `chat` says, the last for good. */
-function stageOf(replies: Reply[], resilience: Json = {}, fallback: string[] = ["small"]) {
+function stageOf(replies: Reply[], resilience: Json = {}, fallback: string[] = ["small"], timeouts: Json = {}) {
   const version = (id: string) => ({ "1": { backend: "workers-ai", id } });
   const models = {
     chat: { task: "chat", versions: version("@cf/chat"), split: [[1, 100]], fallback },
     small: { task: "chat", versions: version("@cf/small"), split: [[1, 100]] },
   };
-  const stage = new Stage({ models, resilience });
+  const stage = new Stage({ models, resilience, timeouts });
   stage.chance = () => 0;
   const rest = [...replies];
   stage.ai.replyWith((run) => {
@@ -39,6 +39,33 @@ describe("retries", () => {
     if (stream) expect(textOfEvents(await eventsOf(response))).toBe("Here you are.");
     expect(calls()).toBe(3);
     expect(stage.requestLogs).toMatchObject([{ error: null, retries: 2, fallback: null }]);
+  });
+
+  it.each([false, true])(
+    "share one version's time: a slow failure isn't tried at full length again (stream: %s)",
+    async (stream) => {
+      const slow: Reply = async (run) => {
+        await scheduler.wait(1_000);
+        return oops(run);
+      };
+      const { stage, calls } = stageOf([slow], { retry_budget: 1 }, [], { first_token_ms: 1_700, answer_ms: 1_700 });
+      const response = await stage.chat({ model: "chat", stream });
+      expect([response.status, (await errorOf(response)).code]).toEqual([504, "upstream_timeout"]);
+      expect(calls()).toBe(2);
+      expect(stage.ai.lastRun.aborted).toBe(true);
+    },
+  );
+
+  it("leave a stand-in the whole of its time", async () => {
+    const { stage } = stageOf([() => new Promise(() => {})], {}, ["small"], { answer_ms: 500 });
+    const small = answerWith("From the small one.");
+    stage.ai.replyWith(async (run) => {
+      if (run.model !== "@cf/small") return new Promise(() => {});
+      await scheduler.wait(150);
+      return small(run);
+    });
+    const response = await stage.chat({ model: "chat" });
+    expect(response.headers.get("x-sluiceway-fallback")).toBe("small@1; reason=timeout");
   });
 
   it("are as many as the stage allows", async () => {

@@ -15,6 +15,8 @@ export interface Try {
   readonly abort: AbortController;
   /** Whether another version answers when this one is busy. */
   readonly rejectIfBusy: boolean;
+  /** Milliseconds since this version was first asked: all its tries share one version's time. */
+  readonly spentMs: number;
 }
 
 export interface Steps<T> {
@@ -106,11 +108,13 @@ class Attempts<T> {
     health.retries.earn();
     let last: Failure | null = null;
     let sick = false;
+    const since = performance.now();
     for (let call = 1; ; call++) {
       this.#steps.signal.throwIfAborted();
       // Asked anew for each call: the circuit may have opened meanwhile, by this request's failure or by others'.
       if (!health.breaker.admits()) break;
-      const outcome = await this.#call({ route, abort: this.#abortOf(), rejectIfBusy: more }, health);
+      const spentMs = performance.now() - since;
+      const outcome = await this.#call({ route, abort: this.#abortOf(), rejectIfBusy: more, spentMs }, health);
       if (!("failure" in outcome)) return outcome;
       const { failure } = outcome;
       // Once a request: else one that no backend can answer would count as many.
