@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { countUntil, DEFAULTS, feed, seeded, sorted, type Traffic } from "../../test/support/traffic.ts";
+import { narrow, newBounds } from "./difference.ts";
 import { difference, type GateState, newGate, observe } from "./gate.ts";
 import { judge } from "./verdict.ts";
 
@@ -37,6 +38,13 @@ describe("the interval of the difference", () => {
     }).reduce((sum, value) => sum + value, 0);
     // At most 10 of 100 are expected; 20 would be a chance of 1 in 1,000 with 10.
     expect(missed).toBeLessThan(20);
+  });
+
+  it("lets a bet rest that has lost nearly all, so that its state stays short", () => {
+    const { above, below } = newBounds();
+    const lost = { above: above.map(() => -9_900_001), below };
+    expect(narrow(lost, 0.01, 0.5, [10, 5, 10, 0]).above).toEqual(lost.above);
+    expect(narrow({ above, below }, 0.01, 0.5, [10, 5, 10, 0]).above[0]).toBeLessThan(0);
   });
 
   it("narrows as requests come in", () => {

@@ -190,7 +190,21 @@ it("says which arm is bad by itself, and takes it back when that has passed", ()
   expect(reasonOf(fed(times(3, { ms: 9, ys: 9, mc: 9, yc: 9 })))).toBe("platform");
   const ended = times(20, { ms: 45, ys: 0, mc: 5, yc: 0 }).reduce((s, c) => observe(s, c, DEFAULTS), stableBad);
   expect(reasonOf(ended)).toBe("inconclusive");
-  expect(reasonOf(fed(times(3, { ...GOOD, ys: 9 }), { ...DEFAULTS, absolute: 0.97 }))).toBe("inconclusive");
+});
+
+it("fails only once there are as many bad requests as a person wants to see", () => {
+  const settings = { ...DEFAULTS, alpha: 0.2, minBad: 5 };
+  const few = [...times(20, GOOD), ...times(4, BAD)];
+  expect(judge(fed(few, { ...settings, minBad: 4 }), settings).verdict).toBe("fail");
+  expect(judge(fed(few, settings), settings)).toMatchObject({ verdict: "inconclusive", failing: 0.8 });
+  expect(judge(fed([...few, BAD], settings), settings).verdict).toBe("fail");
+});
+
+it.each([0.95, 0.97, 1])("has no alarm at an absolute limit of %d, which nothing exceeds for long", (absolute) => {
+  const settings = { ...DEFAULTS, absolute };
+  for (const counts of [GOOD, { ms: 9, ys: 9, mc: 9, yc: 9 }]) {
+    expect(judge(fed(times(20, counts), settings), settings).reason).toBe("inconclusive");
+  }
 });
 
 it("collects no evidence for a pass while both arms are bad", () => {

@@ -22,6 +22,12 @@ describe("a rollout of several gates", () => {
     });
   });
 
+  it("names the gate that failed, also when another has more evidence by now", () => {
+    const failed = { ...fed(12, BAD), fail: [0, 0, 0] };
+    const doubtful = fed(8, BAD, healthy);
+    expect(combined([doubtful, failed], { ...FIVE, alpha: 1e-9 })).toMatchObject({ verdict: "fail", blame: 1 });
+  });
+
   it("fails by what several gates say together before one of them would", () => {
     let state = newGate();
     while (evidence(state) < Math.log(100)) state = fed(1, { ms: 9, ys: 0, mc: 2, yc: 1 }, state);
