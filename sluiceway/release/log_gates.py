@@ -19,6 +19,7 @@ from sluiceway.release.gates import Reading, Window
 BLOCK_REQUESTS: Final = 50
 BLOCK_SECONDS: Final = 5.0
 _MOST_KEPT: Final = 400_000
+_UNCACHED: Final = (None, "miss", "bypass")
 _REASONS: Final = {
     "platform": "both versions fail alike, which no release explains",
     "old-bad": "the old version fails by itself",
@@ -43,7 +44,7 @@ def seen(event: Event) -> Seen | None:
     if not isinstance(event, Request) or not event.measured or event.left:
         return None
     version = event.line.get("worker_version")
-    if not isinstance(version, str) or event.cache not in (None, "miss"):
+    if not isinstance(version, str) or event.cache not in _UNCACHED:
         return None
     # An answer that another had to give, or the stage itself, is a failure of the version that was asked.
     failed = event.failed or event.fallback is not None or bool(event.line.get("degraded"))

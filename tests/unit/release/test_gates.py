@@ -7,11 +7,12 @@ import json
 import math
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sluiceway.observe.events import Event, events
+from sluiceway.observe.events import Event, Request, events
 from sluiceway.release.evidence import Block, Limits, _bet, _Memory, weigh
 from sluiceway.release.gates import Reading, Window
 from sluiceway.release.log_gates import LogGates
@@ -118,8 +119,10 @@ def read(found: list[Event], window: Window = WINDOW, latency_s: float | None = 
     return LogGates(lambda: found, 0.02, latency_s).verdict(OLD, NEW, window)
 
 
-def test_healthy_requests_in_the_log_pass() -> None:
-    assert read(served(6_000)).verdict == "pass"
+@pytest.mark.parametrize("cache", ["miss", "bypass", None])
+def test_healthy_requests_in_the_log_pass(cache: str | None) -> None:
+    found = [replace(event, cache=cache) for event in served(6_000) if isinstance(event, Request)]
+    assert read(list(found)).verdict == "pass"
 
 
 @pytest.mark.parametrize(
