@@ -94,7 +94,10 @@ def _live(stage: str, seen: Iterator[Look], console: Console) -> None:
         with Live(console=console, screen=True, auto_refresh=False) as live:
             for look in seen:
                 events += look.fresh
-                shown = screen(stage, look.models, events, look.at, silent_s=look.silent_s, height=console.height)
+                shown = screen(
+                    stage, look.models, events, look.at,
+                    silent_s=look.silent_s, height=console.height, width=console.width,
+                )  # fmt: skip
                 live.update(shown, refresh=True)
     finally:
         if look is not None:

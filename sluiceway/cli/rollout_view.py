@@ -13,6 +13,7 @@ from sluiceway.rollouts.history import stamp, weights_text
 from sluiceway.rollouts.views import Arm, GateView, JournalEntry, Millis, RolloutView
 
 _BAR = 40
+_WIDE = 1_000  # a sentence has a line of its own, however long
 _COLOURS = {"pass": "green", "fail": "bold red", "inconclusive": "yellow"}
 _BAD = frozenset({"rolled-back", "aborted"})
 _GATES = ("gate", "stable bad", "candidate bad", "difference", "margin", "to fail", "to pass", "verdict")
@@ -63,15 +64,19 @@ def screen(
     *,
     silent_s: float = 0,
     height: int | None = None,
+    width: int = _WIDE,
 ) -> RenderableType:
-    """The whole of ``watch``. ``silent_s``: for how long the gateway has not answered."""
+    """The whole of ``watch``, with as many events as have place in ``height`` lines of ``width``.
+
+    ``silent_s``: for how long the gateway has not answered.
+    """
     head = Text(f"{stage}  {stamp(now)}", style="bold")
     if silent_s:
         head.append(f"  no answer for {human_seconds(silent_s)}: what you see is from before", style="bold red")
     blocks: list[RenderableType] = [head]
     for view in models:
         blocks += [Text(), model_block(view, now)]
-    place = None if height is None else max(3, height - _lines(blocks) - 2)
+    place = None if height is None else max(3, height - _lines(blocks, width) - 2)
     events = entries if place is None else entries[-place:]
     return Group(*blocks, Text(), Text("events", style="dim"), *(Text(entry_line(entry)) for entry in events))
 
@@ -81,9 +86,9 @@ def entry_line(entry: JournalEntry) -> str:
     return printable(f"{stamp(entry.at)}  {entry.sentence}  ({entry.cause})")
 
 
-def as_text(view: RenderableType) -> str:
+def as_text(view: RenderableType, width: int = _WIDE) -> str:
     """What it looks like where there are no colours, on lines as long as they need to be."""
-    console = Console(width=200, color_system=None)
+    console = Console(width=width, color_system=None)
     with console.capture() as captured:
         console.print(view)
     return "\n".join(line.rstrip() for line in captured.get().rstrip("\n").splitlines())
@@ -123,8 +128,8 @@ def _table(columns: Sequence[str], *, left: int) -> Table:
     return table
 
 
-def _lines(blocks: Sequence[RenderableType]) -> int:
-    return sum(as_text(block).count("\n") + 1 for block in blocks)
+def _lines(blocks: Sequence[RenderableType], width: int) -> int:
+    return sum(as_text(block, width).count("\n") + 1 for block in blocks)
 
 
 def _left(view: RolloutView, now: Millis) -> str:

@@ -49,6 +49,11 @@ def test_a_list_is_a_line_a_model(fake: FakeStage) -> None:
     assert [one["model"] for one in json.loads(run("list", "dev", "--json"))["models"]] == ["chat", "intent"]
 
 
+def test_a_line_of_a_list_is_one_line_however_long_its_sentence_is(fake: FakeStage) -> None:
+    fake.views["chat"] = view(waiting="chat: " + "waits " * 100)
+    assert len(run("list", "dev").splitlines()) == 2
+
+
 def test_a_model_is_shown_with_its_gates_bounds_and_countdown(fake: FakeStage) -> None:
     fake.views["chat"] = view(gates=[gate(), gate("cost", mode="observe", verdict="fail", reason=None)])
     out = run("show", "chat", "dev")

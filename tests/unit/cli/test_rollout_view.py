@@ -26,3 +26,10 @@ def test_events_take_the_place_that_is_left_the_newest_last() -> None:
 def test_a_gateway_that_does_not_answer_is_said_on_the_screen() -> None:
     assert "no answer for 12 s" in as_text(screen("dev", [VIEW], EVENTS, BEGAN, silent_s=12))
     assert "no answer" not in as_text(screen("dev", [VIEW], EVENTS, BEGAN))
+
+
+def test_a_sentence_that_takes_more_lines_leaves_fewer_for_events() -> None:
+    long = read(RolloutView, view(waiting="chat: " + "waits " * 40), "view")
+    lines = as_text(screen("dev", [long], EVENTS, BEGAN, height=24, width=80), 80).splitlines()
+    assert len(lines) <= 24
+    assert "event 39." in lines[-1]
