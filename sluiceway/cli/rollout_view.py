@@ -31,8 +31,7 @@ def models_table(models: Sequence[RolloutView], now: Millis) -> RenderableType:
     for view in models:
         weights = weights_text(view.model, view.weights)
         step = "-" if view.step is None else f"{view.step + 1}/{len(view.steps)}"
-        left = "-" if view.until is None else _left(view, now)
-        cells = (view.model, view.phase, view.strategy or "-", weights, step, left, view.waiting)
+        cells = (view.model, view.phase, view.strategy or "-", weights, step, _left(view, now) or "-", view.waiting)
         table.add_row(*(printable(cell) for cell in cells))
     return table
 
@@ -102,8 +101,8 @@ def _head(view: RolloutView, now: Millis) -> Text:
     head.append(f"  {view.phase}", style="red" if view.phase in _BAD else "green")
     if view.step is not None:
         head.append(f"  step {view.step + 1} of {len(view.steps)}", style="not bold")
-    if view.until is not None:
-        head.append(f"  {_left(view, now)} left", style="not bold")
+    if (left := _left(view, now)) is not None:
+        head.append(f"  {left} left", style="not bold")
     return head
 
 
@@ -132,8 +131,11 @@ def _lines(blocks: Sequence[RenderableType], width: int) -> int:
     return sum(as_text(block, width).count("\n") + 1 for block in blocks)
 
 
-def _left(view: RolloutView, now: Millis) -> str:
-    return human_seconds(max(0, round(((view.until or now) - now) / 1000)))
+def _left(view: RolloutView, now: Millis) -> str | None:
+    """How long the clock runs on; None when there is none, or it is over."""
+    if view.until is None or view.until <= now:
+        return None
+    return human_seconds(max(1, round((view.until - now) / 1000)))
 
 
 def _arm(arm: Arm) -> str:
