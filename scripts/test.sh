@@ -5,6 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 PATH="$PWD/.sluiceway/bin:$PATH"
 export PATH
+case " $* " in *" --all "*) export SLUICEWAY_TEST_ALL=1 ;; esac
 log=$(mktemp)
 node node_modules/vitest/vitest.mjs run >"$log" 2>&1 &
 vitest=$!

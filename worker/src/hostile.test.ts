@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { sse } from "../test/support/fake-ai.ts";
 import { mutated, random } from "../test/support/hostile.ts";
 import { chatBody, Stage } from "../test/support/stage.ts";
@@ -28,11 +28,13 @@ const PIECE = {
   usage: USAGE,
 };
 
+const TURNS = inject("long") ? 600 : 150;
+
 describe("hostile input", () => {
   it("from a client is answered or refused, never a failure of ours", async () => {
     const stage = new Stage();
     const next = random(1);
-    for (let turn = 0; turn < 600; turn++) {
+    for (let turn = 0; turn < TURNS; turn++) {
       let body = mutated(REQUEST, next);
       if (next() < 0.5) body = mutated(body, next);
       const response = await stage.ask({ path: "/v1/chat/completions", body: JSON.stringify(body) });
@@ -48,7 +50,7 @@ describe("hostile input", () => {
     // So many bad answers would be tried again, and then open the circuit.
     const stage = new Stage({ resilience: { attempts: 1, breaker: { failures: 1_000_000 } } });
     const next = random(2);
-    for (let turn = 0; turn < 600; turn++) {
+    for (let turn = 0; turn < TURNS; turn++) {
       const stream = next() < 0.5;
       const sent = mutated(stream ? PIECE : WHOLE, next);
       stage.ai.replyWith(() => (stream ? sse([JSON.stringify(sent), "[DONE]"]) : Response.json(sent)));

@@ -1,11 +1,11 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, inject, it } from "vitest";
 import { type AiRun, answerWith, sse } from "../../test/support/fake-ai.ts";
 import { mutated, random } from "../../test/support/hostile.ts";
 import { Stage, stageConfig } from "../../test/support/stage.ts";
 
 type Json = Record<string, unknown>;
 /** Enough to meet each field with each odd value; a conversation that is kept costs an object each time. */
-const TURNS_EACH = 100;
+const TURNS_EACH = inject("long") ? 100 : 25;
 const CALL = { type: "function_call", call_id: "c1", name: "f", arguments: "{}" };
 const TURNS = [
   { role: "system", content: "s" },
