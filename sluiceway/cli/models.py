@@ -103,7 +103,7 @@ def evaluate_(
         if as_json:
             raise typer.Exit(GateAborted.exit_code)
         hint = "the table shows where; look at models/golden, mend the version, and evaluate again"
-        raise GateAborted(told.sentence.rstrip("."), path=settings.candidate, hint=hint)
+        raise GateAborted(told.sentence.rstrip("."), path=asked.golden.source, hint=hint)
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def _post(stage: str, url: str | None, model: str, told: Report) -> None:
     body: dict[str, object] = {
         "check": "golden",
         "verdict": told.verdict,
-        "summary": told.sentence,
+        "summary": told.sentence.rstrip("."),
         "actor": _actor(),
     }
     with open_admin(stage, url) as admin:

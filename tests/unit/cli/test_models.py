@@ -125,6 +125,7 @@ def test_a_worse_version_is_told_in_a_table_and_ends_with_the_gates_exit_code(st
     done = evaluate(stage, golden)
     assert isinstance(done.exception, GateAborted)
     assert done.exception.exit_code == 3
+    assert done.exception.path == str(golden)
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["pairs", "chat@1", "chat@2", "difference", "90", "%", "interval"]
     assert lines[1].split()[:5] == ["all", "11", "1.00", "0.00", "-1.00"]
@@ -190,6 +191,7 @@ def test_a_report_tells_the_rollout_the_verdict_as_its_check(stage: Stage, golde
     assert path == "/_sluiceway/rollouts/chat/checks"
     assert (body["check"], body["verdict"]) == ("golden", "fail")
     assert body["summary"].startswith("chat@2 scores 0.00")
+    assert body["summary"].endswith("worse by more than 0.05"), "the journal's sentence ends it"
     assert body["actor"]
     assert stage.authorized == {f"Bearer {KEY}", f"Bearer {ADMIN}"}
     assert "told the rollout of chat on local: fail" in done.stderr
