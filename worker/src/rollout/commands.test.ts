@@ -110,7 +110,7 @@ describe("commands", () => {
       "chat: chat@1 has it all; the rollout of chat@2 is held until git changes it: ended by ann.",
     );
     made.command("promote");
-    expect(made.sentences(1)).toEqual(["chat: promote by ann is refused: The rollout of chat@2 has ended: aborted."]);
+    expect(made.sentences(1)).toEqual(["chat: promote by ann is refused: chat is aborted, which takes no promote."]);
   });
 
   it("of two people at once make one transition", () => {

@@ -1,9 +1,10 @@
-import { candidateOf, goldenMode } from "./declared.ts";
+import { candidateOf, goldenMode, stepsOf } from "./declared.ts";
 import { end, isRunning, isWatched, leaveStep, pause, promote, resume, type Subject } from "./phases.ts";
-import { oneLine } from "./sentences.ts";
+import { listed, oneLine } from "./sentences.ts";
 import { type CheckEvent, type CommandEvent, modelOf, type Refusal } from "./state.ts";
 import { steer } from "./steer.ts";
 import { put, refuse, type Turn, tell } from "./turn.ts";
+import type { Command } from "./types.ts";
 
 /** What a person asks for. Refused, and said so in the journal, when it makes no sense now or the model has moved. */
 export function take(turn: Turn, event: CommandEvent): void {
@@ -13,7 +14,7 @@ export function take(turn: Turn, event: CommandEvent): void {
   const cause = `person:${oneLine(event.actor)}`;
   const { revision } = turn.state;
   const stale = event.expect !== null && (event.expect < model.revision || event.expect > revision);
-  const refusal = stale ? moved(name, revision) : (unfit(subject, event.command) ?? null);
+  const refusal = stale ? moved(name, revision) : unfit(subject, event.command);
   if (refusal !== null) {
     refuse(turn, refusal);
     const sentence = `${name}: ${event.command} by ${oneLine(event.actor)} is refused: ${refusal.message}`;
@@ -63,26 +64,25 @@ function moved(name: string, revision: number): Refusal {
   return { code: "revision_moved", message, hint: "Look at it once more, and ask again if it still makes sense." };
 }
 
-/** Why a command makes no sense in this phase, or null. */
-function unfit({ name, model, rollout }: Asked, command: CommandEvent["command"]): Refusal | null {
+/** The commands that make sense now. */
+function fitting({ model, rollout }: Asked): readonly Command[] {
   const { phase } = model;
-  const no = (message: string, hint: string) => ({ code: `cannot_${command}`, message, hint });
-  if (rollout === null) return no(`${name} has no rollout; its split is git's.`, "Change the split in git.");
-  const candidate = `${name}@${candidateOf(rollout)}`;
-  const back = command === "rollback" && phase === "promoted";
-  if (!isRunning(phase) && !back) {
-    const hint = phase === "promoted" ? "`rollback` goes back to stable." : "Raise `attempt` in git to try once more.";
-    return no(`The rollout of ${candidate} has ended: ${phase}.`, hint);
-  }
-  const fixed = rollout.strategy === "ab" || rollout.strategy === "shadow";
-  if (command === "pause" && phase === "paused") return no(`${candidate} is paused already.`, "`resume` goes on.");
-  if (command === "pause" && phase === "measuring") return no(`${name} has no clock to stop.`, "`abort` ends it.");
-  if (command === "resume" && phase !== "paused") return no(`${candidate} is not paused.`, "`promote` moves it on.");
-  if (command === "promote" && fixed) return no(`${rollout.strategy} promotes nothing.`, "Declare a canary in git.");
-  if (command === "promote" && isWatched(model))
-    return no(`${candidate} is promoted already.`, "`rollback` goes back.");
-  if (command === "abort" && isWatched(model)) return no(`${candidate} is promoted already.`, "`rollback` goes back.");
-  return null;
+  if (rollout !== null && phase === "promoted") return ["rollback"];
+  if (rollout === null || !isRunning(phase)) return [];
+  const clock: readonly Command[] = phase === "paused" ? ["resume"] : phase === "measuring" ? [] : ["pause"];
+  if (isWatched(model)) return [...clock, "rollback"];
+  return stepsOf(rollout).length > 0 ? [...clock, "promote", "abort", "rollback"] : [...clock, "abort", "rollback"];
+}
+
+/** Why a command makes no sense in this phase, or null. */
+function unfit(asked: Asked, command: Command): Refusal | null {
+  const fits = fitting(asked);
+  if (fits.includes(command)) return null;
+  const { name, model, rollout } = asked;
+  const is = rollout === null ? "has no rollout" : `is ${model.phase}`;
+  const git = rollout === null ? "The split is git's: change it there." : "Raise `attempt` in git to try once more.";
+  const hint = fits.length > 0 ? `It takes ${listed(fits.map((fit) => `\`${fit}\``))}.` : git;
+  return { code: `cannot_${command}`, message: `${name} ${is}, which takes no ${command}.`, hint };
 }
 
 function obey(

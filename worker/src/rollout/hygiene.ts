@@ -14,9 +14,8 @@ const BLOCK = 50;
 /** A client is remembered for as long as its block is open, but no longer than this, and no more clients than these. */
 const MEMORY_MS = 5000;
 const MEMORY_CLIENTS = 500;
-/** Isolates whose batch numbers are remembered, and for how long after they were last heard. */
+/** Isolates whose batch numbers are remembered: those heard last. */
 const ISOLATES = 256;
-const ISOLATE_MS = 600_000;
 
 type AllSeen = Readonly<Record<string, Seen>>;
 type Feedback = Batch["feedback"][number];
@@ -48,15 +47,15 @@ export function marked(seen: AllSeen, { isolate, number }: Batch, now: number): 
   const next = markedOne(known ?? [0, 0, now], number, now);
   if (next === null) return null;
   const all = { ...seen, [isolate]: next };
-  return known === undefined && Object.keys(all).length > ISOLATES ? forgotten(all, now) : all;
+  return Object.keys(all).length > ISOLATES ? withoutOldest(all) : all;
 }
 
-/** Without the isolates that are gone; when none is, without the one that was heard longest ago. */
-function forgotten(seen: AllSeen, now: number): AllSeen {
+/** Without the isolate that was heard longest ago. */
+function withoutOldest(seen: AllSeen): AllSeen {
   const all = Object.entries(seen);
   const oldest = Math.min(...all.map(([, [, , at]]) => at));
-  const since = Math.max(oldest + 1, now - ISOLATE_MS);
-  return Object.fromEntries(all.filter(([, [, , at]]) => at >= since));
+  const gone = all.findIndex(([, [, , at]]) => at === oldest);
+  return Object.fromEntries(all.toSpliced(gone, 1));
 }
 
 function markedOne([high, before, at]: Seen, number: number, now: number): Seen | null {

@@ -57,7 +57,7 @@ export function rule(model: ModelState): Ruling {
   return {
     fail: golden === "fail" ? failed : (fails[0] ?? null),
     waits: [...waits, ...waitsGolden],
-    uncontrolled: model.arms.flatMap((arm) => uncontrolledOf(rollout, gates, arm, model))[0] ?? null,
+    uncontrolled: waits.find(({ reason, alone }) => alone && reason === "suspect")?.gate ?? null,
   };
 }
 
@@ -81,14 +81,8 @@ function failOf(rollout: RolloutSpec, gates: readonly GateSpec[], arm: Arm, { st
 }
 
 function waitOf(rollout: RolloutSpec, gate: GateSpec, arm: Arm, { step }: ModelState) {
-  const { verdict, reason } = judge(runOf(arm, gate.name), settingsOf(rollout, gate, step));
-  return verdict === "pass" ? [] : [{ gate: gate.name, reason: reason ?? "inconclusive" }];
-}
-
-function uncontrolledOf(rollout: RolloutSpec, gates: readonly GateSpec[], arm: Arm, { step }: ModelState): GateName[] {
-  return gates.flatMap((gate) => {
-    const run = runOf(arm, gate.name);
-    const alone = run.pending[0] === 0 && run.pending[2] >= rollout.min_fail;
-    return alone && judge(run, settingsOf(rollout, gate, step)).reason === "suspect" ? [gate.name] : [];
-  });
+  const run = runOf(arm, gate.name);
+  const { verdict, reason } = judge(run, settingsOf(rollout, gate, step));
+  const alone = run.pending[0] === 0 && run.pending[2] >= rollout.min_fail;
+  return verdict === "pass" ? [] : [{ gate: gate.name, reason: reason ?? ("inconclusive" as const), alone }];
 }

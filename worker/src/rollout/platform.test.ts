@@ -55,6 +55,20 @@ describe("a fault of both arms", () => {
     expect(made.view().phase).toBe("promoted");
   });
 
+  it("keeps a watch from ending that was over already, and waits under suspicion", () => {
+    const made = stage({ watch_s: 60, gates: [gate("errors", { margin: 0.9 })] });
+    made.command("promote");
+    made.traffic(4, [25, 0], [0, 25]);
+    made.wait(60);
+    expect(made.gate("errors").reason).toBe("suspect");
+    expect(made.view().waiting).toBe("chat: chat@2 at 95 %: the candidate is suspect in errors.");
+    fault(made);
+    made.wait(60);
+    expect(made.view()).toMatchObject({ phase: "watching", platform: true });
+    while (made.view().phase === "watching") made.traffic(1, [25, 0], [25, 0]);
+    expect(made.view()).toMatchObject({ phase: "promoted", platform: false });
+  });
+
   it("does not keep a person from acting", () => {
     const made = stage();
     fault(made);

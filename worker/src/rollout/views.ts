@@ -1,9 +1,9 @@
 import { countsOf, difference } from "../gates/gate.ts";
-import { judge } from "../gates/verdict.ts";
+import { type Judgement, judge } from "../gates/verdict.ts";
 import { candidateOf, goldenMode, stepsOf } from "./declared.ts";
 import { runOf, settingsOf } from "./judging.ts";
 import { type Arm, type ModelState, modelOf, type StageState } from "./state.ts";
-import type { GateSpec, GateView, LiveSplits, RolloutSpec, RolloutView } from "./types.ts";
+import type { GateSpec, GateView, LiveSplits, RolloutSpec, RolloutView, Verdict } from "./types.ts";
 import { waitingOf } from "./waiting.ts";
 
 /** Percent of requests that keep the old side of a blue-green warm. */
@@ -82,42 +82,28 @@ function armGates(model: ModelState, rollout: RolloutSpec, arm: Arm): GateView[]
   const mode = goldenMode(rollout);
   const declared = rollout.gates.some(({ name }) => name === "golden");
   const checked: GateSpec[] = mode === null || declared ? [] : [{ name: "golden", margin: 0, slo: null, mode }];
-  return [...rollout.gates, ...checked].map((gate) =>
-    gate.name === "golden"
-      ? goldenView(model, { ...gate, mode: mode ?? gate.mode })
-      : liveView(model, rollout, gate, arm),
-  );
+  return [...rollout.gates, ...checked].map((gate) => gateView(model, rollout, gate, arm));
 }
 
-function liveView({ step }: ModelState, rollout: RolloutSpec, gate: GateSpec, arm: Arm): GateView {
-  const run = runOf(arm, gate.name);
+function gateView({ step, golden }: ModelState, rollout: RolloutSpec, gate: GateSpec, arm: Arm): GateView {
+  const { name, mode, slo } = gate;
+  const run = runOf(arm, name);
   const settings = settingsOf(rollout, gate, step);
   const { ms, ys, mc, yc } = countsOf(run);
   return {
-    name: gate.name,
-    mode: gate.mode,
+    name,
+    mode: name === "golden" ? (goldenMode(rollout) ?? mode) : mode,
     margin: settings.margin,
-    slo: gate.slo,
-    ...judge(run, settings),
+    slo,
+    ...(name === "golden" ? reported(golden?.verdict ?? "inconclusive") : judge(run, settings)),
     stable: { requests: ms, bad: ys },
     candidate: { requests: mc, bad: yc },
     difference: difference(run),
   };
 }
 
-function goldenView({ golden }: ModelState, { name, mode, margin, slo }: GateSpec): GateView {
-  const verdict = golden?.verdict ?? "inconclusive";
-  return {
-    name,
-    mode,
-    margin,
-    slo,
-    verdict,
-    reason: verdict === "inconclusive" ? "inconclusive" : null,
-    stable: { requests: 0, bad: 0 },
-    candidate: { requests: 0, bad: 0 },
-    difference: null,
-    failing: verdict === "fail" ? 1 : 0,
-    passing: verdict === "pass" ? 1 : 0,
-  };
+/** A verdict that comes from outside has all of its evidence or none. */
+function reported(verdict: Verdict): Judgement {
+  const reason = verdict === "inconclusive" ? verdict : null;
+  return { verdict, reason, failing: verdict === "fail" ? 1 : 0, passing: verdict === "pass" ? 1 : 0 };
 }
