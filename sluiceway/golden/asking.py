@@ -19,13 +19,18 @@ from sluiceway.domain.fault import Fault
 from sluiceway.errors import SluicewayError, UserError
 
 TRIES: Final = 4
+"""Of a request that fails; one that meets a limit waits for its turn up to so many times:"""
+TURNS: Final = 8
 _LONGEST_WAIT: Final = 60.0
 _FIRST_PAUSE: Final = 0.5
+_LONGEST_PAUSE: Final = 30.0
 _TIMEOUT: Final = httpx.Timeout(240.0, connect=15.0)
 _HEADERS: Final = {"x-sluiceway-cache": "bypass", "x-sluiceway-fallback": "none"}
 _OWN_LIMITS: Final = ("rate_limit_exceeded", "tokens_per_minute_exceeded", "budget_exceeded")
-# What the gateway says of itself, or of the prompt whoever answers: it tells nothing of a version.
+# What the gateway says of itself, of a provider's limits, or of the prompt whoever answers: nothing of how well a
+# version answers.
 _NOT_ITS_OWN: Final = (
+    *("upstream_rate_limited", "upstream_out_of_capacity", "upstream_quota_exceeded"),
     *("internal_error", "access_unavailable", "budget_unavailable", "conversation_unavailable"),
     *("prompt_injection", "string_above_max_length", "request_too_large"),
 )
@@ -77,47 +82,53 @@ class Gateway:
     async def ask(
         self, model: str, messages: Sequence[Mapping[str, str]], options: Mapping[str, Any], *, pinned: bool = True
     ) -> Answer:
-        """One answer of ``model``, after at most four tries. Raises UserError for what no try will mend (a key that is
-        refused, a version that isn't served), SluicewayError when the gateway can't be reached or a limit holds."""
+        """One answer of ``model``, after a bounded number of tries.
+
+        Raises UserError for what no try will mend (a key that is refused, a version that isn't served),
+        SluicewayError when the gateway can't be reached or a limit of the key's holds.
+        """
         body = {"model": model, "messages": list(messages), **options}
-        for left in reversed(range(TRIES)):
+        failed = limited = 0
+        while True:
             await self._wait_for_turn()
             try:
                 response = await self._http.post(f"{self._url}/v1/chat/completions", json=body)
             except httpx.TransportError as fault:
-                if left == 0:
+                failed += 1
+                if failed == TRIES:
                     raise self._unreachable(fault) from fault
-                await self._sleep(self._pause(left))
+                await self._sleep(self._pause(failed))
                 continue
             if response.is_success:
                 return _said(response, model if pinned else None)
-            code, message = _error(response)
-            pause = self._again(response, left)
+            limit = response.status_code == 429
+            failed, limited = failed + (not limit), limited + limit
+            pause = self._again(response, limited if limit else failed, TURNS if limit else TRIES)
             if pause is None:
-                return self._refused(response.status_code, code, message, model)
-            if response.status_code == 429:
+                return self._refused(response.status_code, *_error(response), model)
+            if limit:
                 self._not_before = max(self._not_before, self._clock() + pause)  # all of us wait
             else:
                 await self._sleep(pause)
-        raise AssertionError("the last try returns or raises")
 
     async def _wait_for_turn(self) -> None:
         while (wait := self._not_before - self._clock()) > 0:
             await self._sleep(wait)
 
-    def _again(self, response: httpx.Response, left: int) -> float | None:
+    def _again(self, response: httpx.Response, done: int, most: int) -> float | None:
         """Seconds until another try; None when there is to be none."""
-        worth = response.status_code in (429, 500, 502, 503, 504) or response.headers.get("x-should-retry") == "true"
-        if not worth or left == 0 or response.headers.get("x-should-retry") == "false":
+        said = response.headers.get("x-should-retry")
+        worth = response.status_code in (429, 500, 502, 503, 504) or said == "true"
+        if not worth or done >= most or said == "false":
             return None
         told = _seconds(response.headers.get("retry-after"))
         if told is None:
-            return self._pause(left)
+            return self._pause(done)
         return told if told <= _LONGEST_WAIT else None
 
-    def _pause(self, left: int) -> float:
+    def _pause(self, done: int) -> float:
         """Half a second that doubles with each try, and by chance up to as much again."""
-        return float(_FIRST_PAUSE * 2 ** (TRIES - 1 - left)) * (1 + self._chance())
+        return min(_LONGEST_PAUSE, float(_FIRST_PAUSE * 2 ** (done - 1)) * (1 + self._chance()))
 
     def _refused(self, status: int, code: str, message: str, model: str) -> Answer:
         if code in _OWN_LIMITS:

@@ -135,6 +135,17 @@ def test_tries_are_bounded() -> None:
         ask(httpx.ConnectError("x"))
 
 
+def test_a_providers_limit_is_waited_for_longer_and_is_no_fault_of_the_versions() -> None:
+    clock = Clock()
+    answer, seen = ask(refused(429, "upstream_rate_limited", retry_after="20"), clock=clock)
+    assert (answer, len(seen)) == (Answer(None, "upstream_rate_limited", neutral=True), 8)
+    assert clock.slept == [20.0] * 7
+    limited = [refused(429, "upstream_rate_limited")] * 7
+    clock = Clock()
+    assert ask(*limited, said(), clock=clock)[0] == Answer("Hi.")
+    assert clock.slept == [0.75, 1.5, 3.0, 6.0, 12.0, 24.0, 30.0]
+
+
 @pytest.mark.parametrize("code", ["internal_error", "access_unavailable", "budget_unavailable"])
 def test_a_fault_of_the_gateways_own_is_nobodys(code: str) -> None:
     assert ask(refused(503, code))[0] == Answer(None, code, neutral=True)
