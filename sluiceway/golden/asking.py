@@ -61,7 +61,7 @@ class Gateway:
         self._url = checked_url(url)
         if key is not None and not (key.isascii() and key.isprintable() and key.strip()):
             raise UserError("the key can't travel in a header", path="API_KEY", hint="printable ASCII on one line")
-        host = urlsplit(self._url).hostname
+        parts = urlsplit(self._url)
         self._chance, self._sleep, self._clock = chance, sleep, clock
         self._not_before = 0.0
         self._http = httpx.AsyncClient(
@@ -69,7 +69,7 @@ class Gateway:
             timeout=_TIMEOUT,
             transport=transport,
             # A proxy of the person's can't reach this machine, and must not see the key.
-            trust_env=host not in ("localhost", "127.0.0.1", "::1"),
+            trust_env=parts.scheme == "https" and parts.hostname not in ("localhost", "127.0.0.1", "::1"),
             follow_redirects=False,
         )
 
