@@ -170,6 +170,8 @@ def _finish(checked: Checked, watch: Watch, result: Result, as_json: bool) -> No
         for line in (*watch.summary(), *checked.plan.rollout_sentences()):
             print_text(line)
     say(count_line(result))
+    if checked.plan.release.ramped and result.operation in ("up", "preview"):
+        say(f"new code is uploaded only: `sluiceway release ramp {checked.stage}` moves requests to it")
     if result.operation == "up":
         _print_up(checked.stage, outputs)
 

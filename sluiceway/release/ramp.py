@@ -106,8 +106,8 @@ def next_move(world: World, new: WorkerVersion, plan: Plan, *, force: bool, retr
         raise UserError("nothing serves yet", path=world.worker, hint="deploy a first version: `sluiceway up STAGE`")
     if current.only == new.id:
         return Over(f"{new.name} serves all requests.")
-    if not retry and _failed(world, new):
-        return Over(f"{new.name} is held: {marks.words_of(_failure(world, new))}", failed=True)
+    if not retry and (taken := _taken_out(world, new)):
+        return Over(f"{new.name} is held until another is uploaded: {taken}.", failed=True)
     percent = current.percent(new.id)
     found = conflict(world, [bound.name for bound in new.bindings])
     if found and not force:
@@ -226,20 +226,11 @@ def _check_migration(old: WorkerVersion, new: WorkerVersion) -> None:
         )
 
 
-def _failed(world: World, new: WorkerVersion) -> bool:
-    return _last_mark(world, new) is not None
-
-
-def _failure(world: World, new: WorkerVersion) -> Deployment:
-    found = _last_mark(world, new)
-    assert found is not None
-    return found
-
-
-def _last_mark(world: World, new: WorkerVersion) -> Deployment | None:
-    """The deployment that took ``new`` out, unless somebody has tried it again since."""
+def _taken_out(world: World, new: WorkerVersion) -> str | None:
+    """How ``new`` was taken out, unless somebody has tried it again since."""
     for deployment in world.deployments:
         mark = marks.mark_of(deployment)
         if mark and mark.version == new.id:
-            return deployment if mark.kind in ("failed", "rollback") else None
+            words = marks.words_of(deployment)
+            return {"failed": words, "rollback": f"it was rolled back {words}"}.get(mark.kind)
     return None

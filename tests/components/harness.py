@@ -37,6 +37,7 @@ class Registered:
     dependencies: frozenset[str]
     urn: str
     retained: bool
+    ignored: tuple[str, ...] = ()
 
 
 @dataclass
@@ -103,6 +104,7 @@ class _Monitor(mocks.MockMonitor):
                     frozenset(request.dependencies),
                     answer.urn,
                     request.retainOnDelete,
+                    tuple(request.ignoreChanges),
                 )
             )
         return answer
