@@ -40,7 +40,7 @@ export async function setOut(c: GatewayContext, asked: ChatRequest): Promise<Tri
   record.model = route.model;
   record.version = route.version;
   record.variant = route.variant;
-  begin(c, route, user);
+  begin(c, route, user, request);
   if (gateway.config.models[route.model]?.task === "embed") {
     const message = `The model \`${route.model}\` makes vectors (its task is embed): ask it at /v1/embeddings.`;
     throw new ApiError(400, "wrong_task", message, { param: "model" });

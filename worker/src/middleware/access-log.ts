@@ -1,4 +1,5 @@
 import type { GatewayContext, GatewayMiddleware } from "../gateway.ts";
+import { tellOutcome } from "../outcomes/finish.ts";
 import { type LogLine, lineOf } from "../telemetry/line.ts";
 import { pointOf } from "../telemetry/point.ts";
 import { spansOf } from "../telemetry/spans.ts";
@@ -13,9 +14,8 @@ export function accessLog(): GatewayMiddleware {
     const status = c.res.status;
     const finish = (endedAt: number) => {
       try {
-        const later = (work: Promise<void>) => c.executionCtx.waitUntil(work);
-        c.get("gateway").outcomes.finished(c.get("record"), status, endedAt, c.env, later);
         write(c, status, endedAt);
+        tellOutcome(c, status, endedAt);
       } finally {
         written.resolve();
       }

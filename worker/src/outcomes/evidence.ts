@@ -1,5 +1,6 @@
 import type { Answer } from "../backends/backend.ts";
 import type { JsonObject } from "../chat/json-body.ts";
+import type { ChatRequest } from "../chat/request.ts";
 import type { GatewayContext } from "../gateway.ts";
 import type { Route } from "../routing/route.ts";
 
@@ -9,6 +10,8 @@ export interface Evidence {
   readonly version: number;
   /** Whom the split sticks to. */
   readonly user: string;
+  /** What was asked, to be asked again of another version; null where that makes no sense. */
+  readonly request: ChatRequest | null;
   /** What the model said to which parameters, before anything of it was masked. */
   said: { readonly answer: Answer; readonly parameters: JsonObject } | null;
   /** It went to another model for a reason that says nothing of this version: a budget. */
@@ -30,10 +33,15 @@ export function gone(c: GatewayContext): void {
 }
 
 /** Notes that a request is on its way to a version that a rollout may count it for. */
-export function begin(c: GatewayContext, { model, version, variant }: Route, user: string): void {
+export function begin(
+  c: GatewayContext,
+  { model, version, variant }: Route,
+  user: string,
+  request: ChatRequest | null = null,
+): void {
   const { outcomes } = c.get("gateway");
   if (variant === "pinned" || !outcomes.watches(model)) return;
   const record = c.get("record");
-  record.evidence = { model, version, user, said: null, astray: false, late: false };
+  record.evidence = { model, version, user, request, said: null, astray: false, late: false };
   outcomes.began(record, c.env, (work) => c.executionCtx.waitUntil(work));
 }

@@ -44,7 +44,7 @@ describe("Outcomes", () => {
 
   function begin(model = "chat"): RequestRecord {
     const record = newRecord(`r${++ids}`, now);
-    record.evidence = { model, version: 2, user: "u", said: null, astray: false, late: false };
+    record.evidence = { model, version: 2, user: "u", request: null, said: null, astray: false, late: false };
     return record;
   }
   const finish = (record = begin()) => outcomes.finished(record, 200, now, env, later);

@@ -80,13 +80,13 @@ export class Outcomes {
     if (this.#running.add(record)) this.#touch(env, later);
   }
 
-  /** Notes what a request came to, by the status of its answer. `endedAt` in milliseconds since the epoch. */
-  finished(record: RequestRecord, status: number, endedAt: number, env: GatewayEnv, later: Later): void {
+  /** Notes what a request came to, by the status of its answer; null: nothing. `endedAt` in milliseconds since the epoch. */
+  finished(record: RequestRecord, status: number, endedAt: number, env: GatewayEnv, later: Later): Outcome | null {
     const { evidence } = record;
-    if (evidence === null) return;
+    if (evidence === null) return null;
     this.#running.delete(record);
     const outcome = outcomeOf(record, evidence, status, endedAt);
-    if (outcome === null) return;
+    if (outcome === null) return null;
     this.add(outcome);
     const { model, version, user } = evidence;
     if (this.#rated.has(model) && this.#served.length < MOST) {
@@ -99,6 +99,7 @@ export class Outcomes {
       });
     }
     this.#touch(env, later);
+    return outcome;
   }
 
   /** Puts an outcome with those that wait. */
