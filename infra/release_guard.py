@@ -97,8 +97,9 @@ def _look(plan: StagePlan) -> World | None:
     if token is None:
         pulumi.log.warn("CLOUDFLARE_API_TOKEN is not set: whether a split runs, which this would end, is not known")
         return None
-    api = WorkerApi(sdk(token, os.environ.get("CLOUDFLARE_BASE_URL")), plan.account_id, plan.worker_name)
-    return read(api) if api.exists() else None
+    with sdk(token, os.environ.get("CLOUDFLARE_BASE_URL")) as client:
+        api = WorkerApi(client, plan.account_id, plan.worker_name)
+        return read(api) if api.exists() else None
 
 
 def _token(env: Mapping[str, str]) -> str | None:
