@@ -2,16 +2,15 @@ import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 
 const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const named = process.env.SLUICEWAY_CHROMIUM;
 
 /** Where this machine has a Chromium: `SLUICEWAY_CHROMIUM`, else the usual places; null where there is none. */
-export const CHROMIUM =
-  [process.env.SLUICEWAY_CHROMIUM ?? "", ...PLACES].find((path) => path !== "" && existsSync(path)) ?? null;
+export const CHROMIUM = (named === undefined ? PLACES : [named]).find((path) => existsSync(path)) ?? null;
 
+const WHY = "there is no Chromium here; `apt-get install chromium`, or name one in SLUICEWAY_CHROMIUM";
 /** For a test's name: why it is skipped, in words. */
-export const WHY_SKIPPED =
-  CHROMIUM === null
-    ? " (skipped: there is no Chromium here; `apt-get install chromium`, or name one in SLUICEWAY_CHROMIUM)"
-    : "";
+export const WHY_SKIPPED = CHROMIUM === null ? ` (skipped: ${WHY})` : "";
+if (CHROMIUM === null) console.warn(`The dashboard is not looked at in a browser: ${WHY}.`);
 
 /** A browser that asks for nothing but what a test opens. */
 export function openChromium(): Promise<Browser> {
