@@ -93,8 +93,7 @@ export async function bundleGateway(plugins: Plugin[] = []): Promise<string> {
   const result = await build({
     stdin: { contents, resolveDir: root, loader: "ts" },
     bundle: true,
-    minifySyntax: true,
-    minifyWhitespace: true,
+    minify: true,
     write: false,
     format: "esm",
     target: "es2023",
