@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { alarmOf, gate, rolled, step, TestStage } from "../../test/support/rollout.ts";
+import { alarmOf, gate, rolled, rolloutSpec, step, TestStage } from "../../test/support/rollout.ts";
 import { liveSplits } from "./core.ts";
+import { settingsOf } from "./judging.ts";
 
 function stage(more: Parameters<typeof rolled>[0] = {}): TestStage {
   const made = new TestStage();
@@ -348,6 +349,24 @@ describe("ab", () => {
     made.traffic(6, [25, 0], [5, 20], 3);
     expect(made.view()).toMatchObject({ phase: "rolled-back" });
     expect(made.sentences(1)[0]).toContain("requests of chat@3 were bad");
+  });
+
+  it("names the arm with more against it, when two fail at once", () => {
+    const made = stage(ab);
+    const round = () => [
+      ...made.requests(1, 20),
+      ...made.requests(2, 5),
+      ...made.requests(2, 7, { failed: true }),
+      ...made.requests(3, 12, { failed: true }),
+    ];
+    made.batch(Array.from({ length: 8 }, round).flat());
+    expect(made.sentences(1)[0]).toContain("96 of 96 requests of chat@3 were bad");
+  });
+
+  it("shares the chance of a false rollback among its arms, and the gates that enforce", () => {
+    const gates = [gate("errors"), gate("json"), gate("cost", { mode: "observe" }), gate("golden")];
+    const settings = settingsOf(rolloutSpec({ ...ab, gates }), gate("errors"), null);
+    expect(settings).toMatchObject({ alpha: 0.005, gates: 2 });
   });
 });
 

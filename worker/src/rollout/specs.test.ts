@@ -87,6 +87,15 @@ describe("which spec counts", () => {
     expect(made.view()).toMatchObject({ phase: "stepping", step: 0 });
   });
 
+  it("that was promoted begins anew when it comes back deliberately, since what was between may have had its reasons", () => {
+    const made = new TestStage();
+    made.spec({ chat: rolled({ watch_s: 0 }) });
+    made.command("promote");
+    made.spec({ chat: split([1, 100]) });
+    made.spec({ chat: rolled({ watch_s: 0 }) });
+    expect(made.view()).toMatchObject({ phase: "stepping", step: 0 });
+  });
+
   it("leaves models alone whose own spec did not change", () => {
     const made = new TestStage();
     made.spec({ chat: rolled(), mail: split([1, 100]) });
@@ -136,8 +145,10 @@ describe("which spec counts", () => {
     const made = new TestStage();
     made.spec({ chat: rolled({ watch_s: 60 }) });
     made.command("promote");
+    made.traffic(1, [25, 0], [25, 0]);
     made.spec({ chat: rolled({ watch_s: 60, steps: [step(20), step(100)] }) });
     expect(made.view()).toMatchObject({ phase: "watching" });
+    expect(made.gate("errors").candidate.requests).toBe(25);
     made.wait(60);
     made.spec({ chat: rolled({ watch_s: 30 }) });
     expect(made.view()).toMatchObject({ phase: "promoted", weights: [[2, 100]] });
