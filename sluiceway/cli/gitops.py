@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import httpx
 import typer
@@ -13,6 +14,7 @@ import typer
 from sluiceway import settings
 from sluiceway.cli.context import find_workspace
 from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text
+from sluiceway.cli.release_view import told_proof
 from sluiceway.domain.stage import LOCAL
 from sluiceway.errors import UserError
 from sluiceway.gitops.changed import changed_paths, changed_stages
@@ -45,10 +47,12 @@ def comment(
         int | None, typer.Option("--pr", min=1, help="The pull request; without it, print the text.")
     ] = None,
     commit: Annotated[str | None, typer.Option(help="The commit that was previewed.")] = None,
+    proof: Annotated[Path | None, typer.Option(help="What `sluiceway release proof STAGE --json` printed.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Write the preview of STAGE as a pull request's comment, in place of the last one."""
-    body = markdown(_read(stage, preview), commit)
+    report = _read(stage, preview)
+    body = markdown(replace(report, proof=told_proof(_document(proof, _PROVED_BY)) if proof else ()), commit)
     url = _post(PullRequest(_variable("GITHUB_REPOSITORY"), pull), stage, body) if pull else None
     if as_json:
         print_json({"stage": stage, "url": url, "body": body})
@@ -64,15 +68,11 @@ def _post(pull: PullRequest, stage: str, body: str) -> str:
 
 
 _MADE_BY = "write it with `sluiceway preview STAGE --json`"
+_PROVED_BY = "write it with `sluiceway release proof STAGE --json`"
 
 
 def _read(stage: str, path: Path) -> PreviewReport:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as fault:
-        raise UserError(f"not a preview: {fault}", path=str(path), hint=_MADE_BY) from fault
-    if not isinstance(document, dict):
-        raise UserError("not a preview: no JSON object", path=str(path), hint=_MADE_BY)
+    document = _document(path, _MADE_BY)
     if "error" in document:
         return PreviewReport(stage, {}, (), error=str(document["error"]))
     steps = tuple(
@@ -81,6 +81,16 @@ def _read(stage: str, path: Path) -> PreviewReport:
     )
     rollouts = tuple(str(sentence) for sentence in document.get("rollouts", ()))
     return PreviewReport(stage, document.get("changes", {}), steps, rollouts)
+
+
+def _document(path: Path, made_by: str) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as fault:
+        raise UserError(f"is not what the command prints: {fault}", path=str(path), hint=made_by) from fault
+    if not isinstance(document, dict):
+        raise UserError("is not what the command prints: no JSON object", path=str(path), hint=made_by)
+    return document
 
 
 def _variable(name: str) -> str:

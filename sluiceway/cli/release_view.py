@@ -85,6 +85,20 @@ def proof_lines(found: Sequence[Proof], forgotten: int) -> Iterator[str]:
     yield f"{stay} of {len(found)} can serve after this change."
 
 
+def told_proof(document: Json) -> tuple[str, ...]:
+    """A proof as `proof_json` made it, for a reviewer: how many versions stay, and what breaks for which."""
+    if "error" in document:
+        return (f"not known: {document['error']}",)
+    versions: list[Json] = document.get("versions", [])
+    lines = [f"{sum(bool(each.get('stays')) for each in versions)} of {len(versions)} worker versions that had requests"
+             " can serve after this change."]  # fmt: skip
+    for each in versions:
+        name = f"{str(each.get('id'))[:8]} ({each.get('release') or each.get('source')})"
+        reasons = [*each.get("lost", ()), *each.get("breaks", ()), *(f"note: {note}" for note in each.get("notes", ()))]
+        lines += [f"{name}: {reason}" for reason in reasons]
+    return tuple(lines)
+
+
 def promotion_json(left: Content, right: Content, own: Sequence[Difference]) -> Json:
     return {
         "from": left.stage,

@@ -32,13 +32,17 @@ class PreviewStep:
 
 @dataclass(frozen=True)
 class PreviewReport:
-    """What ``sluiceway preview STAGE --json`` prints, as the comment needs it."""
+    """What ``sluiceway preview STAGE --json`` prints, as the comment needs it.
+
+    ``proof``: what it takes to come back from this change, line by line.
+    """
 
     stage: str
     changes: Mapping[str, int]
     steps: tuple[PreviewStep, ...]
     rollouts: tuple[str, ...] = ()
     error: str | None = None
+    proof: tuple[str, ...] = ()
 
 
 def marker(stage: str) -> str:
@@ -54,6 +58,7 @@ def markdown(report: PreviewReport, commit: str | None = None) -> str:
         lines += [_summary(report.changes), ""]
         lines += _table(report.steps)
         lines += _rollouts(report.rollouts)
+        lines += _proof(report.proof)
     if commit:
         lines += [f"Commit {commit[:12]}."]
     return "\n".join(lines).rstrip() + "\n"
@@ -83,6 +88,10 @@ def _rollouts(sentences: Sequence[str]) -> list[str]:
     if not sentences:
         return []
     return ["Rollouts that this commit declares:", "", *(f"- {sentence}" for sentence in sentences), ""]
+
+
+def _proof(told: Sequence[str]) -> list[str]:
+    return ["Rollback proof:", "", *(f"- {line}" for line in told), ""] if told else []
 
 
 def _fence(text: str) -> list[str]:

@@ -1,9 +1,11 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import pytest
 
+from sluiceway.cli.release_view import told_proof
 from sluiceway.errors import SluicewayError, UserError
 from sluiceway.gitops.comment import PreviewReport, PreviewStep, PullRequest, markdown, marker, upsert
 
@@ -57,6 +59,17 @@ def test_a_declared_rollout_is_told_in_one_sentence_and_without_one_nothing_is_s
     text = markdown(PreviewReport("dev", {"same": 15}, (), rollouts=(sentence,)), commit="0123456789abcdef")
     assert f"Rollouts that this commit declares:\n\n- {sentence}\n\nCommit 0123456789ab.\n" in text
     assert "ollout" not in markdown(REPORT)
+
+
+def test_what_it_takes_to_come_back_is_told_where_it_was_proved() -> None:
+    found = {"id": "0123456789", "release": "r-1", "stays": False, "breaks": ["this change adds the class Extra"]}
+    kept = {"id": "abcdefabcdef", "release": "r-2", "stays": True, "notes": ["an old secret comes back"]}
+    text = markdown(replace(REPORT, proof=told_proof({"versions": [kept, found]})))
+    assert "Rollback proof:\n\n- 1 of 2 worker versions that had requests can serve after this change." in text
+    assert "- 01234567 (r-1): this change adds the class Extra" in text
+    assert "- abcdefab (r-2): note: an old secret comes back" in text
+    assert "Rollback" not in markdown(REPORT)
+    assert told_proof({"error": "nothing serves yet"}) == ("not known: nothing serves yet",)
 
 
 def test_no_change_says_so() -> None:
