@@ -16,6 +16,8 @@ export interface Evidence {
   said: { readonly answer: Answer; readonly parameters: JsonObject } | null;
   /** It went to another model for a reason that says nothing of this version: a budget. */
   astray: boolean;
+  /** A call to the version failed, though another may have saved the request: the next one may not be so lucky. */
+  faltered: boolean;
   /** It has been told of as still running. */
   late: boolean;
 }
@@ -24,6 +26,12 @@ export interface Evidence {
 export function heard(c: GatewayContext, parameters: JsonObject, answer: Answer): void {
   const { evidence } = c.get("record");
   if (evidence !== null) evidence.said = { answer, parameters };
+}
+
+/** Notes that a call to the version that the request was routed to has failed by the fault of its backend. */
+export function faltered(c: GatewayContext): void {
+  const { evidence } = c.get("record");
+  if (evidence !== null) evidence.faltered = true;
 }
 
 /** Notes that the request says nothing of the version that it was routed to. */
@@ -42,6 +50,6 @@ export function begin(
   const { outcomes } = c.get("gateway");
   if (variant === "pinned" || !outcomes.watches(model)) return;
   const record = c.get("record");
-  record.evidence = { model, version, user, request, said: null, astray: false, late: false };
+  record.evidence = { model, version, user, request, said: null, astray: false, faltered: false, late: false };
   outcomes.began(record, c.env, (work) => c.executionCtx.waitUntil(work));
 }

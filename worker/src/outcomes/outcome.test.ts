@@ -92,6 +92,18 @@ describe("an outcome", () => {
     expect(controller.outcomes.map(({ failed }) => failed)).toEqual([true, true, true]);
   });
 
+  it("is bad for a version that answered only when it was asked again", async () => {
+    const { stage, controller } = setUp({}, { resilience: { attempts: 3, base_ms: 1, cap_ms: 1, retry_budget: 1 } });
+    let calls = 0;
+    stage.ai.replyWith((run) =>
+      (++calls === 1 ? refuse(500, 3043, "Internal server error") : answerWith("Hello."))(run),
+    );
+    expect((await ask(stage)).status).toBe(200);
+    expect(calls).toBe(2);
+    await ask(stage, { user: "bob" });
+    expect(controller.outcomes.map(({ failed }) => failed)).toEqual([true, false]);
+  });
+
   it("is bad for the version that was routed to when another answered", async () => {
     const { stage, controller } = setUp({}, {}, { fallback: ["chat@1"] });
     stage.ai.replyWith((run) =>

@@ -32,7 +32,7 @@ export function outcomeOf(record: RequestRecord, evidence: Evidence, status: num
   if (evidence.astray || record.cache === "hit" || record.cache === "semantic") return null;
   if (record.errorCode === "client_disconnected") return null;
   if (status >= 400 && !blamesModel(record)) return null;
-  const failed = status >= 400 || hasFailed(record);
+  const failed = status >= 400 || evidence.faltered || hasFailed(record);
   const judged =
     failed || evidence.said === null ? NOTHING_WRONG : judge(evidence.said.answer, evidence.said.parameters);
   return {

@@ -44,7 +44,16 @@ describe("Outcomes", () => {
 
   function begin(model = "chat"): RequestRecord {
     const record = newRecord(`r${++ids}`, now);
-    record.evidence = { model, version: 2, user: "u", request: null, said: null, astray: false, late: false };
+    record.evidence = {
+      model,
+      version: 2,
+      user: "u",
+      request: null,
+      said: null,
+      astray: false,
+      faltered: false,
+      late: false,
+    };
     return record;
   }
   const finish = (record = begin()) => outcomes.finished(record, 200, now, env, later);
@@ -119,6 +128,16 @@ describe("Outcomes", () => {
     finish(record);
     await settled();
     expect(told().map(({ part }) => part)).toEqual(["late", "rest"]);
+  });
+
+  it("holds back no outcome while it waits for another request to be late", async () => {
+    outcomes.began(begin(), env, later);
+    await Promise.resolve();
+    finish();
+    await settled();
+    const [first] = batches;
+    expect(first?.batch.outcomes.map(({ part }) => part)).toEqual(["whole"]);
+    expect(first?.at).toBeLessThanOrEqual(1_001_000);
   });
 
   it("tells of one that ends in time once, as a whole", async () => {

@@ -147,7 +147,7 @@ export class Outcomes {
       const next = this.#running.nextDue;
       const now = this.#ambient.now();
       if (next === null || next > until) return false;
-      await this.#ambient.linger(Math.min(next - now, STUCK_MS / 2));
+      await this.#ambient.linger(Math.min(next - now, GAP_MS));
       // A clock that stands still would keep us here for ever.
       if (this.#ambient.now() <= now) return false;
     }

@@ -1,5 +1,6 @@
 import { ApiError, asApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
+import { faltered } from "../outcomes/evidence.ts";
 import { timed } from "../record.ts";
 import { refOf } from "../routing/find.ts";
 import type { Route } from "../routing/route.ts";
@@ -120,6 +121,7 @@ class Attempts<T> {
       // Once a request: else one that no backend can answer would count as many.
       health.failed(sick ? { ...failure, sick: false } : failure, this.#afterMs(failure));
       sick ||= failure.sick;
+      if (failure.sick && route === this.#chain.first) faltered(this.#c);
       last = failure;
       const wait = call < attempts ? this.#waitBefore(failure, health, call) : null;
       if (wait === null) break;
