@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import type { HonoBase } from "hono/hono-base";
 import { admin } from "./endpoints/admin/admin.ts";
 import { getArtifact } from "./endpoints/artifacts.ts";
 import { chatCompletions } from "./endpoints/chat-completions.ts";
@@ -21,11 +21,12 @@ import { cors } from "./middleware/cors.ts";
 import { failure, notFound, onlyErrors } from "./middleware/failure.ts";
 import { rateLimit } from "./middleware/rate-limit.ts";
 import { requestId } from "./middleware/request-id.ts";
+import { newRoutes } from "./routes.ts";
 
 /** The way of a request, from the outside in: this file is the order. */
-export function createApp(gateway: Gateway): Hono<GatewayHono> {
+export function createApp(gateway: Gateway): HonoBase<GatewayHono> {
   const { config } = gateway;
-  const app = new Hono<GatewayHono>();
+  const app = newRoutes();
   app.onError(failure);
   app.notFound(notFound);
   app.use(requestId(gateway), accessLog());

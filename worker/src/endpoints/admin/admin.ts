@@ -1,7 +1,8 @@
-import { Hono } from "hono";
+import type { HonoBase } from "hono/hono-base";
 import type { GatewayHono } from "../../gateway.ts";
 import { bodyLimit } from "../../middleware/body-limit.ts";
 import { notFound, onlyErrors } from "../../middleware/failure.ts";
+import { newRoutes } from "../../routes.ts";
 import { adminOnly } from "./admin-only.ts";
 import { purgeCache } from "./cache.ts";
 import { dashboard } from "./dashboard.ts";
@@ -16,8 +17,8 @@ const COMMANDS = ["pause", "resume", "promote", "abort", "rollback"] as const;
  * What only the stage's owner may do, under `/_sluiceway`. A table of its own, which ends here: none of it passes by
  * CORS, by the callers' keys and limits, or by any cache.
  */
-export function admin(): Hono<GatewayHono> {
-  const app = new Hono<GatewayHono>();
+export function admin(): HonoBase<GatewayHono> {
+  const app = newRoutes();
   app.use(onlyErrors(), adminOnly(), bodyLimit(BODY_BYTES));
   app.get("/keys", listKeys);
   app.post("/keys", createKey);
