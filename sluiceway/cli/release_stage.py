@@ -76,8 +76,9 @@ class Opened:
         """What the checkout would upload, and what there is in the account."""
         plan = self.checked.plan
         kept = self.api.kept(plan.bucket.jurisdiction)
-        targets = {("r2_bucket", plan.bucket.name), ("queue", plan.queue.name)} if plan.queue else set()
-        targets |= {("r2_bucket", plan.bucket.name)}
+        targets = {("r2_bucket", plan.bucket.name)}
+        if plan.queue is not None:
+            targets.add(("queue", plan.queue.name))
         if namespace := kept.namespaces.get(plan.kv.title):
             targets.add(("kv_namespace", namespace))
         changed = Changed(
