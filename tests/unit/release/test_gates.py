@@ -9,6 +9,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,6 +94,38 @@ def test_ro_01_nothing_and_little_are_no_pass_and_a_fifth_of_errors_is_a_fail() 
     assert weigh([Block(10, 0, 2, 1)], LIMITS).word == "inconclusive"
     assert weigh([Block(90, 1, 10, 0)] * 3, LIMITS).word == "inconclusive"
     assert weigh([Block(45, 0, 5, 1)] * 40, LIMITS).word == "fail"
+
+
+CONTRACT = json.loads((Path(__file__).parents[2] / "contract/gates.json").read_text("utf-8"))
+REASONS = {"old-bad": "stable-degraded", "pass": None, "fail": None}
+
+
+@pytest.mark.parametrize("run", CONTRACT["runs"], ids=lambda run: str(run["name"]).replace(" ", "-"))
+def test_the_verdicts_are_those_of_the_gateways_own_gates(run: dict[str, Any]) -> None:
+    given = run["settings"]
+    limits = Limits(
+        given["margin"], given["alpha"], given["beta"], given["gates"],
+        given["minFail"], given["minBad"], given["minPass"], given["absolute"],
+    )  # fmt: skip
+    for state in run["states"]:
+        found = settled(run["batches"][: state["after"]], [at for at in run["steps"] if at < state["after"]])
+        if found is None or state["reason"] == "no-control":
+            continue
+        word = weigh(found, limits).word
+        verdict = word if word in ("pass", "fail") else "inconclusive"
+        assert (verdict, REASONS.get(word, word)) == (state["verdict"], state["reason"]), state["after"]
+
+
+def settled(batches: list[list[int]], steps: list[int]) -> list[Block] | None:
+    """Batches joined until both arms have a request; None while some wait for the other arm."""
+    found, waiting = [], [0, 0, 0, 0]
+    for at, batch in enumerate(batches):
+        waiting = [a + b for a, b in zip(waiting, batch, strict=True)]
+        if waiting[0] and waiting[2]:
+            old, old_bad, new, new_bad = waiting
+            found.append(Block(old, old_bad, new, new_bad, at >= max(steps, default=0)))
+            waiting = [0, 0, 0, 0]
+    return None if any(waiting) else found
 
 
 def line(version: str, at: float, number: int, **fields: object) -> list[Event]:
