@@ -52,7 +52,7 @@ export function rule(model: ModelState): Ruling {
   fails.sort((left, right) => right.evidence - left.evidence);
   const golden = goldenMode(rollout) === "enforce" ? model.golden?.verdict : "pass";
   const failed = { gate: "golden", version: candidateOf(rollout) } as const;
-  const waits = model.arms.flatMap((arm) => gates.flatMap((gate) => waitOf(rollout, gate, arm, model)));
+  const waits = model.arms.flatMap((arm) => waitsOf(rollout, gates, arm, model));
   const waitsGolden = golden === "pass" ? [] : [{ gate: "golden", reason: "inconclusive" } as const];
   return {
     fail: golden === "fail" ? failed : (fails[0] ?? null),
@@ -78,6 +78,20 @@ function failOf(rollout: RolloutSpec, gates: readonly GateSpec[], arm: Arm, { st
   return verdict === "fail"
     ? [{ gate: gate.name, version: arm.version, evidence: evidence(runOf(arm, gate.name)) }]
     : [];
+}
+
+/**
+ * What keeps an arm in its step. Where nobody streams or asks for JSON, a gate on that has nothing to judge, and would
+ * hold a rollout for ever: it is not waited for once another gate has passed.
+ */
+function waitsOf(rollout: RolloutSpec, gates: readonly GateSpec[], arm: Arm, model: ModelState) {
+  const waits = gates.flatMap((gate) => waitOf(rollout, gate, arm, model));
+  return waits.length < gates.length ? waits.filter(({ gate }) => hasMet(runOf(arm, gate))) : waits;
+}
+
+/** Whether a request of either arm has counted in this step. */
+function hasMet({ step, pending }: GateState): boolean {
+  return step[0] + step[2] + pending[0] + pending[2] > 0;
 }
 
 function waitOf(rollout: RolloutSpec, gate: GateSpec, arm: Arm, { step }: ModelState) {
