@@ -18,7 +18,10 @@ from cloudflare import APIConnectionError, APIStatusError, Cloudflare, NotFoundE
 
 from sluiceway.errors import SluicewayError, UserError
 
-SECRET_CHANGED: Final = 10220
+_HINTS: Final = {
+    10007: "`sluiceway up STAGE` makes the Worker",
+    10220: "`--force` brings the old secret back",
+}
 _LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
 _PER_PAGE: Final = 50
 _NEWEST: Final = 100
@@ -170,8 +173,7 @@ class WorkerApi:
             return UserError(text, path=path, hint=hint)
         if fault.status_code >= 500 or fault.status_code == 429:
             return SluicewayError(f"Cloudflare failed: {said} ({code or fault.status_code})", path=path)
-        hint = "`--force` brings the old secret back" if code == SECRET_CHANGED else "`sluiceway release show STAGE`"
-        return UserError(text, path=path, hint=hint)
+        return UserError(text, path=path, hint=_HINTS.get(code or 0, "`sluiceway release show STAGE` says what serves"))
 
 
 def _said(fault: APIStatusError) -> tuple[int | None, str]:

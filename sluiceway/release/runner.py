@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from sluiceway.release.gates import WorkerGates
@@ -28,6 +28,8 @@ from sluiceway.release.read import Api, read
 from sluiceway.release.world import WorkerVersion
 
 TICK: Final = 5.0
+QUIET: Final = timedelta(seconds=30)
+"""How long a runner that only waits says nothing new."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,13 @@ class Runner:
     def run(self, options: Options) -> Told:
         """Moves on until the ramp is over; with ``once``, one move. What ended it comes back, told as well."""
         force, retry, last = options.force, options.retry, ""
+        spoke: datetime | None = None
         while True:
             told = self.tick(Options(options.asked, force, retry))
-            if told.sentence != last:
+            quiet = told.kind == "wait" and spoke is not None and self.now() - spoke < QUIET
+            if told.sentence != last and not quiet:
                 self.tell(told)
-                last = told.sentence
+                last, spoke = told.sentence, self.now()
             if told.kind == "over" or told.failed or options.once:
                 return told
             if told.kind == "deploy":
