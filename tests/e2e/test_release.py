@@ -56,33 +56,13 @@ def test_wr_07_others_are_not_overwritten_and_new_code_is_ramped_and_taken_back(
         first, other = split_by_hand(api, client, api._account)
         same = checkout.sluiceway("up", "local")
         assert same.code == 0, f"an update without changes asks nothing: {same.err}"
-
-        setting(checkout, "limits: {max_tokens: 31001}")
-        refused = checkout.sluiceway("up", "local")
-        told = " ".join((refused.out + refused.err).split())
-        assert refused.code != 0
-        assert f"{first[:8]} (r-" in told and f"{other[:8]} (from api) 10 %" in told and "FEATURE_X" in told
-        assert len(api.versions()) == 2, "nothing was uploaded"
-        assert api.deployments()[0].message == "a canary by hand"
-        forced = checkout.sluiceway("up", "local", "--force")
-        assert forced.code == 0 and "FEATURE_X" in forced.err
-        second = api.versions()[0].id
-        assert api.deployments()[0].shares == ((second, 100.0),)
-
-        setting(checkout, "limits: {max_tokens: 31002}")
-        setting(checkout, "release: {ramp: [50, 100], hold: 1s}")
-        uploaded = checkout.sluiceway("up", "local")
-        assert uploaded.code == 0 and "release ramp local" in uploaded.err
-        third = api.versions()[0].id
-        assert third != second
-        assert api.deployments()[0].shares == ((second, 100.0),)
-
+        second = refused_then_forced(checkout, api, first, other)
+        third = uploaded_only(checkout, api, second)
         for shares in (((second, 100.0), (third, 0.0)), ((second, 50.0), (third, 50.0))):
             moved = done(checkout.sluiceway("release", "ramp", "local", "--once", "--json"))
             assert moved["kind"] == "deploy"
             assert api.deployments()[0].shares == shares
         assert len(releases(served.url)) == 2
-
         back = done(checkout.sluiceway("release", "rollback", "local", "--json"))
         assert back["back"]["id"] == second and back["trouble"] is None
         assert api.deployments()[0].shares == ((second, 100.0),)
@@ -91,6 +71,34 @@ def test_wr_07_others_are_not_overwritten_and_new_code_is_ramped_and_taken_back(
         assert held.code == 3 and "held" in held.err
         proof = done(checkout.sluiceway("release", "proof", "local", "--json"))
         assert {each["id"] for each in proof["versions"] if each["serves"]} == {second}
+
+
+def refused_then_forced(checkout: Checkout, api: WorkerApi, first: str, other: str) -> str:
+    """An update over the split: refused before anything is uploaded, then done by force. The version it deployed."""
+    setting(checkout, "limits: {max_tokens: 31001}")
+    refused = checkout.sluiceway("up", "local")
+    told = " ".join((refused.out + refused.err).split())
+    assert refused.code != 0
+    assert f"{first[:8]} (r-" in told and f"{other[:8]} (from api) 10 %" in told and "FEATURE_X" in told
+    assert len(api.versions()) == 2, "nothing was uploaded"
+    assert api.deployments()[0].message == "a canary by hand"
+    forced = checkout.sluiceway("up", "local", "--force")
+    assert forced.code == 0 and "FEATURE_X" in forced.err
+    second = api.versions()[0].id
+    assert api.deployments()[0].shares == ((second, 100.0),)
+    return second
+
+
+def uploaded_only(checkout: Checkout, api: WorkerApi, serving: str) -> str:
+    """An update of a stage that ramps its releases. The version it uploaded."""
+    setting(checkout, "limits: {max_tokens: 31002}")
+    setting(checkout, "release: {ramp: [50, 100], hold: 1s}")
+    uploaded = checkout.sluiceway("up", "local")
+    assert uploaded.code == 0 and "release ramp local" in uploaded.err
+    third = api.versions()[0].id
+    assert third != serving
+    assert api.deployments()[0].shares == ((serving, 100.0),)
+    return third
 
 
 def done(found: Done) -> dict[str, Any]:
