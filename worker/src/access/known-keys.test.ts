@@ -135,7 +135,7 @@ describe("an isolate's knowledge of keys", () => {
 
   it("doesn't wait for a ring that never answers", async () => {
     const scene = new Scene();
-    const began = performance.now();
+    // One that waited would be ended by the test's own timeout.
     const silent = { lookup: () => new Promise<never>(() => undefined) };
     await expect(
       scene.keys.find(
@@ -144,7 +144,6 @@ describe("an isolate's knowledge of keys", () => {
         () => undefined,
       ),
     ).rejects.toMatchObject({ status: 503 });
-    expect(performance.now() - began).toBeLessThan(4_000);
   });
 
   it("asks out of turn for a key that it knows, and no more than twice a second", async () => {

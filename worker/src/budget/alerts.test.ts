@@ -144,10 +144,9 @@ describe("budget alerts", () => {
 
   it("cost no request anything when the webhook is slow", async () => {
     const stage = open("slow", 0.0405);
+    // It never answers: a request that waited for it would be ended by the test's own timeout.
     hook.answer = () => new Promise(() => {});
-    const began = performance.now();
     await spend(stage, 10);
-    expect(performance.now() - began).toBeLessThan(5_000);
     expect(stage.requestLogs.map(({ status }) => status)).toEqual(Array(10).fill(200));
   });
 });

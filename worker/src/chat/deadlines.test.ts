@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { Deadline, orAbort } from "./deadlines.ts";
 
+/** What waits for this long is ended by the test's own timeout. */
+const BEYOND_TEST_MS = 60_000;
+
 const never = () => new Promise<never>(() => {});
 
 describe("orAbort", () => {
@@ -19,10 +22,8 @@ describe("orAbort", () => {
   it("gw_17 ends at once when it is aborted, though the work takes no notice", async () => {
     const abort = new AbortController();
     setTimeout(() => abort.abort("gone"), 10);
-    const start = performance.now();
-    await expect(orAbort(5_000, abort, never)).rejects.toBe("gone");
-    expect(performance.now() - start).toBeLessThan(1_000);
-    await expect(orAbort(5_000, abort, never)).rejects.toBe("gone");
+    await expect(orAbort(BEYOND_TEST_MS, abort, never)).rejects.toBe("gone");
+    await expect(orAbort(BEYOND_TEST_MS, abort, never)).rejects.toBe("gone");
   });
 });
 
@@ -31,8 +32,8 @@ describe("Deadline", () => {
     const abort = new AbortController();
     const deadline = new Deadline(abort);
     for (let step = 0; step < 6; step++) {
-      deadline.allow(60);
-      await deadline.wait(scheduler.wait(25));
+      deadline.allow(400);
+      await deadline.wait(scheduler.wait(80));
     }
     expect(abort.signal.aborted).toBe(false);
     deadline.allow(30);
@@ -41,12 +42,10 @@ describe("Deadline", () => {
 
   it("can be brought forward", async () => {
     const deadline = new Deadline(new AbortController());
-    deadline.allow(60_000);
+    deadline.allow(BEYOND_TEST_MS);
     await deadline.wait(Promise.resolve());
     deadline.allow(20);
-    const start = performance.now();
     await expect(deadline.wait(never())).rejects.toMatchObject({ status: 504 });
-    expect(performance.now() - start).toBeLessThan(1_000);
   });
 
   it("doesn't pass while nobody waits: the client is slow then, not the backend", async () => {

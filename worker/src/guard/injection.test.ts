@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import promptLines from "../../../tests/guard/prompts.jsonl?raw";
+import { growth, QUADRATIC } from "../../test/support/growth.ts";
 import { hiddenTexts, undisguise } from "./disguise.ts";
 import { findInjection } from "./injection.ts";
 import { RULES } from "./injection-rules.ts";
@@ -110,10 +111,11 @@ describe("findInjection", () => {
     // Marks out of their order, which Unicode wants put in order, and a letter that stands for eighteen.
     units.push("\u0301\u0316", "\u302e\u0316", "\uff9e\u0316\u302e", "\ufdfa");
     for (const unit of units) {
-      const text = unit.repeat(100_000 / unit.length);
-      const start = performance.now();
-      findInjection(text);
-      expect(performance.now() - start, JSON.stringify(unit)).toBeLessThan(5_000);
+      const grown = growth(25_000, (size) => {
+        const text = unit.repeat(size / unit.length);
+        return () => findInjection(text);
+      });
+      expect(grown, JSON.stringify(unit)).toBeLessThan(QUADRATIC);
     }
   });
 });
