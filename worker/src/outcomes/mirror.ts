@@ -38,16 +38,23 @@ interface Shadow {
  * its answer; it is compared with the one that was given, and its cost is the stage's.
  */
 export function mirror(c: GatewayContext, evidence: Evidence): void {
-  const { table, config, ambient } = c.get("gateway");
+  const { table, config, ambient, accounts } = c.get("gateway");
   const { model, version, request } = evidence;
   const wanted = table.mirrorOf(model);
   if (wanted === null || request === null || wanted.version === version) return;
   if (ambient.random() * 100 >= wanted.share || running >= MOST) return;
+  // Whoever pays has nothing left.
+  if ((accounts.of("stage").refused?.until ?? 0) > ambient.now()) return;
   const spec = config.models[model]?.versions[String(wanted.version)];
   if (spec === undefined) return;
   const route: Route = { model, version: wanted.version, variant: "candidate", spec };
   running++;
-  c.executionCtx.waitUntil(ask(c, evidence, request, route).finally(() => running--));
+  const work = ask(c, evidence, request, route).finally(() => running--);
+  try {
+    c.executionCtx.waitUntil(work);
+  } catch {
+    // The request is over, and what it began ends with it.
+  }
 }
 
 async function ask(c: GatewayContext, evidence: Evidence, request: ChatRequest, route: Route): Promise<void> {

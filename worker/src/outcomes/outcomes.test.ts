@@ -118,6 +118,18 @@ describe("Outcomes", () => {
     expect(batches.at(-1)?.batch.outcomes.length).toBeGreaterThan(0);
   });
 
+  it("is told by the next request where one is over and can start nothing more", async () => {
+    const over = () => {
+      throw new Error("over");
+    };
+    expect(() => outcomes.finished(begin(), 200, now, env, over)).not.toThrow();
+    finish();
+    await settled();
+    // What was begun may have been sent all the same: by its number it counts once.
+    const byNumber = new Map(batches.map(({ batch }) => [batch.number, batch.outcomes.length]));
+    expect([...byNumber.values()].reduce((sum, count) => sum + count, 0)).toBe(2);
+  });
+
   it("tells of a request that still runs as its age passes the limit, then of its rest", async () => {
     const record = begin();
     outcomes.began(record, env, later);

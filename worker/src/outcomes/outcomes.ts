@@ -121,7 +121,12 @@ export class Outcomes {
   #touch(env: GatewayEnv, later: Later): void {
     if (this.#roundAt !== null && this.#ambient.now() - this.#roundAt < STUCK_MS) return;
     this.#roundAt = this.#ambient.now();
-    later(this.#rounds(env, ++this.#round));
+    try {
+      later(this.#rounds(env, ++this.#round));
+    } catch {
+      // A request that is over can start nothing more: the next one tells what this one has noted.
+      this.#roundAt = null;
+    }
   }
 
   async #rounds(env: GatewayEnv, round: number): Promise<void> {
