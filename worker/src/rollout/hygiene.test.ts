@@ -1,12 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { gate, outcome, rolled, TestStage } from "../../test/support/rollout.ts";
+import { gate, outcome, stage, type TestStage } from "../../test/support/rollout.ts";
 import { marked } from "./hygiene.ts";
-
-function stage(more: Parameters<typeof rolled>[0] = {}): TestStage {
-  const made = new TestStage();
-  made.spec({ chat: rolled(more) });
-  return made;
-}
 
 const counted = (made: TestStage) => [made.gate("errors").stable.requests, made.gate("errors").candidate.requests];
 

@@ -1,13 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { alarmOf, gate, rolled, rolloutSpec, step, TestStage } from "../../test/support/rollout.ts";
+import { alarmOf, gate, rolled, rolloutSpec, stage, step, type TestStage } from "../../test/support/rollout.ts";
 import { liveSplits } from "./core.ts";
 import { settingsOf } from "./judging.ts";
-
-function stage(more: Parameters<typeof rolled>[0] = {}): TestStage {
-  const made = new TestStage();
-  made.spec({ chat: rolled(more) });
-  return made;
-}
 
 describe("a canary", () => {
   it("begins at its first step, with an alarm at the end of the hold", () => {
@@ -197,24 +191,6 @@ describe("a gate that fails", () => {
     expect(made.view().step).toBe(1);
     made.broken();
     expect(made.view().phase).toBe("paused");
-  });
-
-  it("that has nothing to judge holds nobody up, once another has passed", () => {
-    const gates = [gate("errors"), gate("json"), gate("first_token")];
-    const made = stage({ gates });
-    made.wait(600);
-    expect(made.view().step).toBe(0);
-    for (let round = 0; round < 12; round++) {
-      made.batch([1, 2].flatMap((version) => made.requests(version, 25, { first_token_ms: null })));
-    }
-    expect(made.view().step).toBe(1);
-    // A single request of either arm, and it has something to say.
-    made.batch(made.requests(1, 1, { json: false, first_token_ms: null }));
-    for (let round = 0; round < 12; round++) {
-      made.batch([1, 2].flatMap((version) => made.requests(version, 25, { first_token_ms: null })));
-    }
-    made.wait(600);
-    expect(made.view()).toMatchObject({ step: 1, waiting: expect.stringContaining("JSON") });
   });
 
   it("is named, when several gates are judged", () => {

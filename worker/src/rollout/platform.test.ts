@@ -1,11 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { gate, rolled, step, TestStage } from "../../test/support/rollout.ts";
-
-function stage(more: Parameters<typeof rolled>[0] = {}): TestStage {
-  const made = new TestStage();
-  made.spec({ chat: rolled(more) });
-  return made;
-}
+import { gate, rolled, stage, step, type TestStage } from "../../test/support/rollout.ts";
 
 /** Both arms fail alike. */
 function fault(made: TestStage, rounds = 6): void {

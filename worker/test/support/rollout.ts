@@ -204,3 +204,10 @@ export function refusalsOf(actions: readonly Action[]): string[] {
 export function alarmOf(actions: readonly Action[]): number | null | undefined {
   return actions.flatMap((action) => (action.kind === "alarm" ? [action.at] : [])).at(-1);
 }
+
+/** A stage that one rollout of `chat` has begun on. */
+export function stage(more: Parameters<typeof rolled>[0] = {}): TestStage {
+  const made = new TestStage();
+  made.spec({ chat: rolled(more) });
+  return made;
+}
