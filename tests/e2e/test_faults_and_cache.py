@@ -60,12 +60,9 @@ def test_those_who_wait_go_on_when_the_one_who_asks_leaves(served: Served) -> No
     with ThreadPoolExecutor(6) as pool:
         leaving = pool.submit(ask, served, "first one leaves", timeout=0.8)
         time.sleep(0.3)
-        began = time.monotonic()
         answers = list(pool.map(lambda _: ask(served, "first one leaves"), range(5)))
-        took = time.monotonic() - began
     assert isinstance(leaving.exception(), httpx.ReadTimeout)
     assert Counter(answer.headers["x-sluiceway-cache"] for answer in answers) == {"miss": 1, "hit": 4}
-    assert took < 8, "one took over at once"
 
 
 def test_a_purge_of_a_model_takes_its_answers(served: Served) -> None:

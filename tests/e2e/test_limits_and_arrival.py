@@ -61,6 +61,7 @@ def test_wr_06_tokens_arrive_when_they_are_said(client: httpx.Client) -> None:
 
     arrivals("#count 1")
     # The engine waits before each token: the first is said after 0.3 s.
+    # WR-06 names these figures, for arrival over the real local port; no clock but this machine's can tell of it.
     first, *_, last = seen = arrivals("#delay 300 #count 3")
     assert len(seen) == 3
     assert first < 0.3 + 0.25

@@ -3,6 +3,8 @@ import type { Miniflare } from "miniflare";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AiServer, startBundled } from "./bundled-stage.ts";
 
+// GW-03 and GW-17 name a second within which a stream that broke is closed, and a model that nobody hears is stopped.
+// That is held here as it is named, on this machine's clock: over real connections to a real workerd there is no other.
 const IDLE_MS = 1_500;
 const CLIENT_MS = 1_000;
 const CONFIG = {
@@ -95,28 +97,24 @@ describe("over real connections to workerd", () => {
   }
 
   it("wr_06 passes each token on when it comes", async () => {
-    const sent: number[] = [];
+    let said = 0;
+    let say = () => {};
     ai.reply = (response) => {
       response.writeHead(200, SSE);
-      const say = () => {
-        sent.push(performance.now());
-        response.write(piece(`token${sent.length} `));
-        if (sent.length < 3) setTimeout(say, 300);
-        else response.end("data: [DONE]\n\n");
-      };
+      say = () => void response.write(piece(`token${++said} `));
       say();
     };
     const response = await chat("req-arrival", { stream: true });
-    const seen: number[] = [];
     const decoder = new TextDecoder();
     let text = "";
     for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
       text += decoder.decode(chunk, { stream: true });
-      while (text.includes(`token${seen.length + 1} `)) seen.push(performance.now());
+      if (!text.includes(`token${said} `)) continue;
+      if (said === 3) break;
+      // The model says the next one when this one has arrived, and no sooner.
+      say();
     }
-    expect(seen).toHaveLength(3);
-    for (const [index, at] of seen.entries()) expect(at - (sent[index] as number)).toBeLessThan(250);
-    expect((seen[2] as number) - (seen[0] as number)).toBeGreaterThanOrEqual(500);
+    expect(text).toMatch(/token1 .*token2 .*token3 /s);
   });
 
   it("gw_17 stops the model within a second when the client leaves a stream, and books what was said", async () => {

@@ -6,20 +6,20 @@ import json
 import select
 import socket
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 
 class Upstream:
     """Answers POST /sink (kept in ``events``), /hang (never answers; ``gone`` is set when the client leaves),
-    /tokens (three chunks, ``gap`` seconds apart, times in ``sent``), anything else with a JSON echo."""
+    /tokens (three chunks) and /held (``late``), with a chunk that is not the first only once ``go_on`` is released:
+    else, after a while, it is ``waited_in_vain``; anything else with a JSON echo."""
 
-    def __init__(self, gap: float = 0.3) -> None:
+    def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
         self.requests: list[tuple[str, str, dict[str, str], bytes]] = []
-        self.sent: list[float] = []
-        self.gap = gap
+        self.go_on = threading.Semaphore(0)
+        self.waited_in_vain = False
         self.arrived = threading.Event()
         self.gone = threading.Event()
         self._stop = threading.Event()
@@ -35,6 +35,10 @@ class Upstream:
 
     def named(self, kind: str) -> list[dict[str, Any]]:
         return [event for event in self.events if event["kind"] == kind]
+
+    def hold(self) -> None:
+        if not self.waited_in_vain and not self.go_on.acquire(timeout=10):
+            self.waited_in_vain = True
 
     def hang(self, connection: socket.socket) -> None:
         self.arrived.set()
@@ -90,6 +94,9 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         elif self.path == "/tokens":
             self.tokens()
+        elif self.path == "/held":
+            self.upstream.hold()
+            self.reply(b"late")
         else:
             self.reply(json.dumps({"path": self.path, "body": body.decode()}).encode())
 
@@ -107,8 +114,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         for number in range(3):
             if number:
-                time.sleep(self.upstream.gap)
-            self.upstream.sent.append(time.monotonic())
+                self.upstream.hold()
             self.wfile.write(f"data: {number}\n\n".encode())
             self.wfile.flush()
         self.close_connection = True
