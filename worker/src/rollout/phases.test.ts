@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { alarmOf, gate, rolled, rolloutSpec, stage, step, type TestStage } from "../../test/support/rollout.ts";
+import { alarmOf, gate, rolloutSpec, stage, step, type TestStage } from "../../test/support/rollout.ts";
 import { liveSplits } from "./core.ts";
 import { settingsOf } from "./judging.ts";
 

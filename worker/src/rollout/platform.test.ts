@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { gate, rolled, stage, step, type TestStage } from "../../test/support/rollout.ts";
+import { gate, stage, step, type TestStage } from "../../test/support/rollout.ts";
 
 /** Both arms fail alike. */
 function fault(made: TestStage, rounds = 6): void {
