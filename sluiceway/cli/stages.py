@@ -21,6 +21,8 @@ from sluiceway.cli.context import (
     stage_variables,
     start_local,
 )  # fmt: skip
+from sluiceway.cli.gateway import ADMIN_KEY, open_admin
+from sluiceway.cli.handed_on import hand_on
 from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text, say
 from sluiceway.cli.watch import Watch, count_line
 from sluiceway.domain.stage import LOCAL
@@ -48,7 +50,16 @@ def up(
     checked = check_stage(find_workspace(), stage)
     checked.settings.ready()
     watch = Watch("up", stage, quiet=as_json)
-    _finish(checked, watch, run_up(checked, watch, lock_wait, force), as_json)
+    result = run_up(checked, watch, lock_wait, force)
+    _finish(checked, watch, result, as_json, _standing(checked, result))
+
+
+def _standing(checked: Checked, result: Result) -> tuple[str, ...]:
+    """How each rollout stands after an update that has changed something."""
+    url = result.outputs.get("url")
+    if not result.changed or url is None or not url.value or ADMIN_KEY not in checked.plan.secrets:
+        return ()
+    return hand_on(lambda: open_admin(checked.stage, str(url.value)), bool(checked.plan.rollout_sentences()))
 
 
 def run_up(checked: Checked, watch: Watch, lock_wait: float, force: bool = False) -> Result:
@@ -151,7 +162,7 @@ def _shown(outputs: Mapping[str, StackOutput]) -> dict[str, object]:
     return {name: "[secret]" if found.secret else found.value for name, found in outputs.items()}
 
 
-def _finish(checked: Checked, watch: Watch, result: Result, as_json: bool) -> None:
+def _finish(checked: Checked, watch: Watch, result: Result, as_json: bool, standing: tuple[str, ...] = ()) -> None:
     outputs = _shown(result.outputs)
     if as_json:
         print_json(
@@ -161,6 +172,7 @@ def _finish(checked: Checked, watch: Watch, result: Result, as_json: bool) -> No
                 "changes": result.changes,
                 "steps": watch.steps_json(),
                 "rollouts": list(checked.plan.rollout_sentences()),
+                "standing": list(standing),
                 "outputs": outputs,
                 "seconds": round(result.seconds, 2),
             }
@@ -173,14 +185,16 @@ def _finish(checked: Checked, watch: Watch, result: Result, as_json: bool) -> No
     if checked.plan.release.ramped and result.operation in ("up", "preview"):
         say(f"new code is uploaded only: `sluiceway release ramp {checked.stage}` moves requests to it")
     if result.operation == "up":
-        _print_up(checked.stage, outputs)
+        _print_up(checked.stage, outputs, standing)
 
 
-def _print_up(stage: str, outputs: Mapping[str, object]) -> None:
+def _print_up(stage: str, outputs: Mapping[str, object], standing: tuple[str, ...]) -> None:
     print_text()
     for key in ("url", "release", "models"):
         if outputs.get(key):
             print_text(f"{key:<8} {_flat(outputs[key])}")
+    for sentence in standing:
+        print_text(f"{'rollout':<8} {sentence}")
     print_text()
     print_text("Try it:")
     print_text(f"  {outputs.get('curl', '')}")
@@ -188,6 +202,8 @@ def _print_up(stage: str, outputs: Mapping[str, object]) -> None:
     print_text("Watch it:")
     print_text(f"  .venv/bin/sluiceway logs {stage} -f")
     print_text(f"  .venv/bin/sluiceway top {stage}")
+    if standing:
+        print_text(f"  .venv/bin/sluiceway rollout watch {stage}")
 
 
 def _flat(value: object) -> str:
