@@ -73,7 +73,7 @@ def test_each_request_has_one_line_also_one_that_was_refused_and_one_whose_clien
 
 def test_a_client_that_leaves_before_its_answer_has_a_line_too(served: Served, ask: Ask) -> None:
     slow = served.checkout.sluiceway(
-        "local", "faults", "add", "--model", "chat@1", "--delay-ms", "5000", "--count", "1"
+        "local", "faults", "add", "--model", "chat@1", "--delay-ms", "60000", "--count", "1"
     )
     assert slow.code == 0, slow.err
     with pytest.raises(httpx.ReadTimeout):
@@ -81,7 +81,7 @@ def test_a_client_that_leaves_before_its_answer_has_a_line_too(served: Served, a
     line = logged(served, "observed-impatient")["observed-impatient"]
     assert (line["status"], line["error"], line["level"]) == (499, "client_disconnected", "info")
     # Until it left, not until the model would have answered.
-    assert line["total_ms"] < 4000
+    assert line["total_ms"] < 60_000
 
 
 def test_a_model_that_fails_is_seen_in_logs_and_top(served: Served, ask: Ask) -> None:

@@ -174,6 +174,7 @@ def test_a_bad_config_is_told(start: StartHost) -> None:
 
 
 def test_starting_takes_seconds_at_most(start: StartHost) -> None:
+    # A start that waits for something in vain ends well too, only late; no clock but the machine's can tell of it.
     began = time.monotonic()
     start()
     assert time.monotonic() - began < 20
