@@ -98,7 +98,7 @@ def evaluate_(
     told = report(run)
     _show(run, told, asked.golden, stage, as_json)
     if posted:
-        _post(stage, url, asked.candidate.model, told)
+        _post(stage, url, asked, told)
     if told.verdict == "fail" or (require_pass and told.verdict != "pass"):
         if as_json:
             raise typer.Exit(GateAborted.exit_code)
@@ -193,12 +193,15 @@ def _require_rollout(stage: str, url: str | None, asked: _Asked) -> None:
     raise UserError(message, path="--report", got=f"{asked.stable} -> {asked.candidate}", hint=hint)
 
 
-def _post(stage: str, url: str | None, model: str, told: Report) -> None:
+def _post(stage: str, url: str | None, asked: _Asked, told: Report) -> None:
+    model = asked.candidate.model
     body: dict[str, object] = {
         "check": "golden",
         "verdict": told.verdict,
         "summary": told.sentence.rstrip("."),
         "actor": _actor(),
+        "stable": asked.stable.number,
+        "candidate": asked.candidate.number,
     }
     with open_admin(stage, url) as admin:
         admin.send("POST", f"/rollouts/{quote(model, safe='')}/checks", body, look="sluiceway rollout history")

@@ -189,7 +189,7 @@ def test_a_report_tells_the_rollout_the_verdict_as_its_check(stage: Stage, golde
     assert isinstance(done.exception, GateAborted)
     ((path, body),) = stage.posted
     assert path == "/_sluiceway/rollouts/chat/checks"
-    assert (body["check"], body["verdict"]) == ("golden", "fail")
+    assert (body["check"], body["verdict"], body["stable"], body["candidate"]) == ("golden", "fail", 1, 2)
     assert body["summary"].startswith("chat@2 scores 0.00")
     assert body["summary"].endswith("worse by more than 0.05"), "the journal's sentence ends it"
     assert body["actor"]

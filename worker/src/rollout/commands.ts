@@ -4,7 +4,7 @@ import { listed, oneLine } from "./sentences.ts";
 import { type CheckEvent, type CommandEvent, modelOf, type Refusal } from "./state.ts";
 import { steer } from "./steer.ts";
 import { put, refuse, type Turn, tell } from "./turn.ts";
-import type { Command } from "./types.ts";
+import type { Command, RolloutSpec } from "./types.ts";
 
 /** What a person asks for. Refused, and said so in the journal, when it makes no sense now or the model has moved. */
 export function take(turn: Turn, event: CommandEvent): void {
@@ -26,7 +26,8 @@ export function take(turn: Turn, event: CommandEvent): void {
 }
 
 /** What was reported of the golden prompts: a pre-check, and a gate where git declares one. */
-export function takeCheck(turn: Turn, { model: name, verdict, summary, actor }: CheckEvent): void {
+export function takeCheck(turn: Turn, event: CheckEvent): void {
+  const { model: name, verdict, summary, actor } = event;
   const subject = subjectOf(turn, name);
   if (subject === null) return;
   const { model, rollout } = subject;
@@ -39,6 +40,12 @@ export function takeCheck(turn: Turn, { model: name, verdict, summary, actor }: 
     });
     return;
   }
+  const other = otherVersions(rollout, event);
+  if (other !== null) {
+    const message = `The rollout of ${name} is of ${name}@${rollout.stable} and ${name}@${candidateOf(rollout)}, not of ${name}@${other}.`;
+    refuse(turn, { code: "other_versions", message, hint: "Evaluate the versions of the rollout, and report that." });
+    return;
+  }
   const said = oneLine(summary);
   const checked = { ...model, golden: { verdict, summary: said } };
   put(turn, name, checked);
@@ -47,6 +54,12 @@ export function takeCheck(turn: Turn, { model: name, verdict, summary, actor }: 
   const cause = `person:${oneLine(actor)}`;
   tell(turn, name, checked, { kind: "check", sentence, cause });
   steer(turn, name, cause);
+}
+
+/** A version that was evaluated and is none of the rollout's: its spec has changed since the prompts were asked. */
+function otherVersions(rollout: RolloutSpec, { stable, candidate }: CheckEvent): number | null {
+  if (candidate !== null && !rollout.candidates.includes(candidate)) return candidate;
+  return stable === null || stable === rollout.stable ? null : stable;
 }
 
 type Asked = { readonly name: string; readonly model: Subject["model"]; readonly rollout: Subject["rollout"] | null };

@@ -47,6 +47,9 @@ export interface CheckReport {
   readonly verdict: Verdict;
   readonly summary: string;
   readonly actor: string;
+  /** The versions that were compared; null where whoever reports doesn't say. */
+  readonly stable: number | null;
+  readonly candidate: number | null;
 }
 
 export interface JournalPage {

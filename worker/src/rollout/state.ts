@@ -96,6 +96,9 @@ export type CheckEvent = {
   readonly verdict: Verdict;
   readonly summary: string;
   readonly actor: string;
+  /** The versions that were compared; null where whoever reports doesn't say. */
+  readonly stable: number | null;
+  readonly candidate: number | null;
 };
 
 export type Event =

@@ -162,8 +162,22 @@ export class TestStage {
     return this.send({ kind: "command", model, command, actor, reason, expect: revision });
   }
 
-  check(verdict: Verdict, summary = "48 of 50 prompts"): Action[] {
-    return this.send({ kind: "check", model: "chat", check: "golden", verdict, summary, actor: "ci" });
+  check(
+    verdict: Verdict,
+    summary = "48 of 50 prompts",
+    versions: { stable?: number; candidate?: number } = {},
+  ): Action[] {
+    const { stable = null, candidate = null } = versions;
+    return this.send({
+      kind: "check",
+      model: "chat",
+      check: "golden",
+      verdict,
+      summary,
+      actor: "ci",
+      stable,
+      candidate,
+    });
   }
 
   view(model = "chat"): RolloutView {

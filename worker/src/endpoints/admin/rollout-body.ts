@@ -11,6 +11,11 @@ const words = (most: number) =>
     v.regex(/^[^\p{Cc}\p{Cs}]+$/u, "holds a control character"),
   );
 const actor = words(100);
+const version = v.pipe(
+  v.number("must be a number"),
+  v.integer("must be a whole number"),
+  v.minValue(1, "must be at least 1"),
+);
 
 export const CommandBody = v.strictObject({
   actor,
@@ -26,6 +31,9 @@ export const CheckBody = v.strictObject({
   verdict: v.picklist(["pass", "fail", "inconclusive"], "must be pass, fail or inconclusive"),
   summary: words(500),
   actor,
+  /** The versions that were compared: what was found of others says nothing here. */
+  stable: v.optional(v.nullable(version), null),
+  candidate: v.optional(v.nullable(version), null),
 });
 
 export const WithdrawBody = v.strictObject({

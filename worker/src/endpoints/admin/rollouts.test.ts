@@ -96,7 +96,9 @@ describe("the rollouts of a stage, to its owner", () => {
         [2, 0],
       ],
     });
-    const report = { check: "golden", verdict: "pass", summary: "48 of 50", actor: "ci" };
+    const report = { check: "golden", verdict: "pass", summary: "48 of 50", actor: "ci", stable: 1, candidate: 2 };
+    const others = await post<{ error: { code: string } }>("/chat/checks", { ...report, candidate: 3 });
+    expect([others.status, others.told.error.code]).toEqual([409, "other_versions"]);
     expect((await post<RolloutView>("/chat/checks", report)).told).toMatchObject({ phase: "stepping" });
   });
 

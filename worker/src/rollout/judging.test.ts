@@ -18,3 +18,15 @@ it("a gate that has nothing to judge holds nobody up, once another has passed", 
   made.wait(600);
   expect(made.view()).toMatchObject({ step: 1, waiting: expect.stringContaining("JSON") });
 });
+
+it.each([{ candidate: 3 }, { stable: 2 }, { stable: 3, candidate: 2 }])(
+  "golden prompts of other versions, %j, say nothing of a rollout",
+  (versions) => {
+    const made = stage({ checks: ["golden"] });
+    const refused = made.check("pass", "48 of 50", versions);
+    expect(refused).toMatchObject([{ kind: "refuse", code: "other_versions" }]);
+    expect(made.view().phase).toBe("checking");
+    made.check("pass", "48 of 50", { stable: 1, candidate: 2 });
+    expect(made.view().phase).toBe("stepping");
+  },
+);
