@@ -1,4 +1,4 @@
-"""Writes ``split.json``: what the Python and the TypeScript side must both answer.
+"""Writes ``split.json`` and ``split-users.json``: what the Python and the TypeScript side must both answer.
 
     python tests/contract/make_split.py
 
@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 
 FILE = Path(__file__).with_name("split.json")
+USERS_FILE = Path(__file__).with_name("split-users.json")
 
 SPLITS: list[list[list[int]]] = [
     [[1, 90], [2, 10]],
@@ -51,7 +52,12 @@ def expected_point(model: str, user: str) -> int:
 
 
 def expected_version(split: list[list[int]], point: int) -> int:
-    """Point by point, as a child would hand out sweets."""
+    owner = owners_of(split)[point]
+    return split[0][0] if owner is None else owner
+
+
+def owners_of(split: list[list[int]]) -> list[int | None]:
+    """Of each point, its candidate; None where it is stable's. Point by point, as a child would hand out sweets."""
     owners: list[int | None] = [None] * 10_000
     regions = len(split) // 2
     left_over = []
@@ -70,8 +76,17 @@ def expected_version(split: list[list[int]], point: int) -> int:
     for version, wanted in left_over:
         for place in [place for place, owner in enumerate(owners) if owner is None][:wanted]:
             owners[place] = version
-    owner = owners[point]
-    return split[0][0] if owner is None else owner
+    return owners
+
+
+def users_document() -> str:
+    """A hundred thousand users over four arms: the digest of their versions, one digit after the other."""
+    split, count = [[1, 69], [2, 1], [3, 5], [4, 25]], 100_000
+    owners = owners_of(split)
+    points = (expected_point("chat", f"user-{number}") for number in range(count))
+    digits = "".join(str(owners[point] or split[0][0]) for point in points)
+    told = {"model": "chat", "prefix": "user-", "count": count, "split": split}
+    return json.dumps({**told, "versions_sha256": sha256(digits.encode()).hexdigest()}) + "\n"
 
 
 def document() -> str:
@@ -97,4 +112,5 @@ def document() -> str:
 
 if __name__ == "__main__":
     FILE.write_text(document(), encoding="utf-8")
-    print(f"wrote {FILE.name}")
+    USERS_FILE.write_text(users_document(), encoding="utf-8")
+    print(f"wrote {FILE.name} and {USERS_FILE.name}")

@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from hashlib import sha256
 
 import pytest
 
 from sluiceway.domain.fault import Fault
 from sluiceway.domain.split import POINTS, Split, Variant, choose, point
-from tests.contract.make_split import FILE, document
+from tests.contract.make_split import FILE, USERS_FILE, document, users_document
 
 CASES = json.loads(FILE.read_text(encoding="utf-8"))
+USERS = json.loads(USERS_FILE.read_text(encoding="utf-8"))
 
 
 def split_of(weights: list[list[int]]) -> Split:
@@ -18,6 +20,7 @@ def split_of(weights: list[list[int]]) -> Split:
 
 def test_the_contract_file_is_what_its_script_writes() -> None:
     assert FILE.read_text(encoding="utf-8") == document()
+    assert USERS_FILE.read_text(encoding="utf-8") == users_document()
 
 
 def test_every_contract_case_gives_its_point_and_version() -> None:
@@ -99,3 +102,40 @@ def test_a_wrong_split_is_refused(weights: list[list[int]], message: str) -> Non
     with pytest.raises(Fault) as caught:
         split_of(weights)
     assert caught.value.message == message
+
+
+@pytest.fixture(scope="module")
+def points() -> list[int]:
+    """Where the contract's hundred thousand users stand."""
+    return [point(USERS["model"], f"{USERS['prefix']}{number}") for number in range(USERS["count"])]
+
+
+def arms(points: list[int], split: Split) -> list[int]:
+    owners = [choose(split, at) for at in range(POINTS)]
+    return [owners[at] for at in points]
+
+
+def test_a_hundred_thousand_users_of_four_arms_pass_a_chi_square_test(points: list[int]) -> None:
+    split = split_of(USERS["split"])
+    seen = Counter(arms(points, split))
+    expected = {version: weight / 100 * len(points) for version, weight in split.weights}
+    distance = sum((seen[version] - much) ** 2 / much for version, much in expected.items())
+    assert len(points) == 100_000 and set(seen) == {1, 2, 3, 4}
+    assert distance < 11.34, "one in a hundred of fair splits is further off, at three degrees of freedom"
+
+
+def test_each_of_a_hundred_thousand_users_has_the_arm_of_the_contract(points: list[int]) -> None:
+    text = "".join(str(version) for version in arms(points, split_of(USERS["split"])))
+    assert sha256(text.encode()).hexdigest() == USERS["versions_sha256"]
+
+
+@pytest.mark.parametrize("grows", [2, 3, 4])
+def test_raising_one_of_four_arms_moves_users_into_it_from_stable_alone(points: list[int], grows: int) -> None:
+    weights = dict(split_of(USERS["split"]).weights)
+    before = arms(points, split_of(USERS["split"]))
+    # Two arms share half of the points: as far as that holds them.
+    for weight in (weights[grows] + more for more in (1, 5, 20, 44 - weights[grows])):
+        grown = {**weights, grows: weight, 1: weights[1] - weight + weights[grows]}
+        after = arms(points, split_of([list(arm) for arm in grown.items()]))
+        moves = {(old, new) for old, new in zip(before, after, strict=True) if old != new}
+        assert moves == {(1, grows)}

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import cases from "../../../tests/contract/split.json";
+import users from "../../../tests/contract/split-users.json";
 import type { Split } from "../config.ts";
+import { sha256Hex } from "../digest.ts";
 import { choose, POINTS, point } from "./split.ts";
 
 describe("split", () => {
@@ -66,5 +68,14 @@ describe("split", () => {
         if (from !== to) expect([from, to]).toEqual([1, grows + 2]);
       }
     }
+  });
+
+  it("gives each of a hundred thousand users the arm that Python gives them", async () => {
+    const { model, prefix, count, split, versions_sha256 } = users;
+    let versions = "";
+    for (let number = 0; number < count; number++) {
+      versions += choose(split as unknown as Split, await point(model, `${prefix}${number}`));
+    }
+    expect(await sha256Hex(versions)).toBe(versions_sha256);
   });
 });
