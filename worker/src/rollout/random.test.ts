@@ -94,7 +94,17 @@ class Monkey {
       const expect = this.#pick([null, null, revision, revision - 1]);
       return { kind, model, command: this.#pick(COMMANDS), actor, reason: null, expect };
     }
-    if (kind === "check") return { kind, model, check: "golden", verdict: this.#pick(VERDICTS), summary: "", actor };
+    if (kind === "check")
+      return {
+        kind,
+        model,
+        check: "golden",
+        verdict: this.#pick(VERDICTS),
+        summary: "",
+        actor,
+        stable: null,
+        candidate: null,
+      };
     const [order] = this.#orders.length > 0 ? [this.#pick(this.#orders)] : [];
     return kind === "withdraw" && order !== undefined ? { kind, order, actor } : this.#spec();
   }
