@@ -70,19 +70,20 @@ def send(served: Served, users: list[str]) -> dict[str, set[str]]:
     return seen
 
 
-def test_ten_thousand_users_split_90_to_10_and_each_stays_where_it_was(served: Served) -> None:
-    users = [f"user-{number}" for number in range(REQUESTS)]
+@pytest.mark.parametrize("requests", [500, pytest.param(REQUESTS, marks=pytest.mark.long)])
+def test_users_split_90_to_10_and_each_stays_where_it_was(served: Served, requests: int) -> None:
+    users = [f"user-{number}" for number in range(requests)]
     seen = send(served, users)
-    assert len(seen) == REQUESTS
-    assert all(len(models) == 1 for models in seen.values())
-    share = Counter(next(iter(models)) for models in seen.values())
-    assert set(share) == {"chat@1", "chat@2"}
-    assert abs(share["chat@2"] / REQUESTS - 0.10) < 0.01, share
+    assert len(seen) == requests
     # Sticky: the same users again, in another order, land on the same version, the one that Python computes too.
-    again = send(served, users[::-25])
+    for user, models in send(served, users[::-25]).items():
+        assert models == seen[user]
     split = Split(((1, 90), (2, 10)))
-    for user, models in again.items():
-        assert models == seen[user] == {f"chat@{choose(split, point('chat', user))}"}
+    for user, models in seen.items():
+        assert models == {f"chat@{choose(split, point('chat', user))}"}
+    share = Counter(next(iter(models)) for models in seen.values())
+    within = 0.01 if requests == REQUESTS else 0.04  # four times what chance does to so few
+    assert abs(share["chat@2"] / requests - 0.10) < within, share
 
 
 def test_a_wrong_key_is_refused_in_openais_shape(served: Served) -> None:
