@@ -67,7 +67,7 @@ it("folds lists of a long answer in proportion to its length, and leaves the pie
     first,
     ...Array.from({ length }, () => ({ ...says({ details: [1] }), logprobs: { content: [{ token: "b" }] } })),
   ];
-  const grown = growth(15_000, (size) => {
+  const grown = growth(5_000, (size) => {
     const pieces = piecesOf(size);
     return () => collect(pieces).answer();
   });
