@@ -24,6 +24,7 @@ export default defineConfig({
   test: {
     // The machine may be busy with the rest of the suite.
     testTimeout: 20_000,
+    expect: { poll: { timeout: 10_000 } },
     provide: { long: process.env.SLUICEWAY_TEST_ALL === "1" },
     projects: [
       {
