@@ -48,7 +48,7 @@ def table(measured: Measured) -> list[str]:
             if (row["stream"], row["connections"]) == (stream, connections):
                 times = "  ".join(f"{row[name]:8.2f}" for name in ("p50", "p90", "p99", "firstP50", "processor"))
                 lines.append(f"  {row['name']:24} {times} ms {row['perSecond']:9.0f}")
-    lines.append("our rate limiter counts in the Worker's process (a stand-in: Cloudflare's counts on the same machine)")
+    lines.append("our rate limiter is a stand-in that counts in the Worker (Cloudflare's counts on its machine)")
     lines.append("memory after the load, and from a cold start to the first answer")
     for name, mib in measured["memory"].items():
         lines.append(f"  {name:24} {mib:8.0f} MiB {measured['cold'][name]:8.0f} ms")

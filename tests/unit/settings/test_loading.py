@@ -28,7 +28,9 @@ def test_the_four_stages_are_known_from_the_nearest_outwards() -> None:
 def test_every_stage_of_this_repository_is_valid(stage: str) -> None:
     loaded = settings.load(HERE, stage)
     assert loaded.stage == stage
-    assert loaded.models["chat"].split[0].version == "chat@1"
+    split = loaded.models["chat"].split
+    assert split is not None
+    assert split[0].version == "chat@1"
 
 
 @pytest.mark.parametrize("stage", ["stagng", "prod", "../local", "local ", "", "Local"])
@@ -70,8 +72,10 @@ def test_settings_are_frozen_all_the_way_down(stack: Stack) -> None:
     loaded = settings.load(stack("sluiceway:crons: ['0 9 * * MON-FRI']"), "dev")
     with pytest.raises(ValidationError):
         loaded.account_id = "x"  # type: ignore[misc]
+    split = loaded.models["chat"].split
+    assert split is not None
     with pytest.raises(ValidationError):
-        loaded.models["chat"].split[0].weight = 1  # type: ignore[misc]
+        split[0].weight = 1  # type: ignore[misc]
     with pytest.raises(TypeError):
         loaded.models["other"] = loaded.models["chat"]  # type: ignore[index]
     assert isinstance(loaded.crons, tuple)
