@@ -48,7 +48,7 @@ class Opened:
         try:
             with open_admin(self.checked.stage, self.url) as admin:
                 for version in versions:
-                    admin.send("POST", "/rollouts/withdraw", {"order": version.order, "actor": f"person:{actor()}"})
+                    admin.send("POST", "/rollouts/withdraw", {"order": version.order, "actor": actor()})
         except SluicewayError as fault:
             return f"Its controller was not told: {fault.message}."
         return None

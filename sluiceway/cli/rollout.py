@@ -182,13 +182,24 @@ def report(
     own = [[entry for entry in entries if entry.model == view.model] for view in views]
     told = [entry for part in own for entry in (part if everything else since_start(part))]
     target = out or Path("-".join(("rollout", *((model,) if model else ()), stage)) + ".html")
-    target.write_text(report_html(stage, views, told, _now()), encoding="utf-8")
+    _write(target, report_html(stage, views, told, _now()))
     if as_json:
         print_json(
             {"path": str(target), "stage": stage, "models": [view.model for view in views], "entries": len(told)}
         )
     else:
         print_text(str(target))
+
+
+def _write(target: Path, page: str) -> None:
+    try:
+        target.write_text(page, encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as fault:
+        is_folder = isinstance(fault, IsADirectoryError)
+        hint = f"name a file in it: {target / 'rollout.html'}" if is_folder else "name a file in a folder that is there"
+        raise UserError(
+            "is a folder" if is_folder else "has no folder to be written in", path=f"--out {target}", hint=hint
+        ) from None
 
 
 def _print_moments(found: list[Moment], model: str | None, stage: str, at: str, as_json: bool) -> None:

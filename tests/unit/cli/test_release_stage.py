@@ -66,7 +66,7 @@ def test_the_controller_is_told_which_orders_are_void_and_by_whom(monkeypatch: p
     monkeypatch.setenv("GITHUB_ACTOR", "ann")
     assert opened(Api(), "ADMIN_KEY").withdraw(VERSION) is None
     order = "2026-07-01T12:00:00.5Z\nv-2"
-    assert sent == [("POST", "/rollouts/withdraw", {"order": order, "actor": "person:ann"})]
+    assert sent == [("POST", "/rollouts/withdraw", {"order": order, "actor": "ann"})]
 
 
 def test_a_controller_that_can_not_be_told_is_said_not_to_have_been(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -167,6 +167,16 @@ def test_a_report_is_written_where_it_was_asked_for(
     assert (tmp_path / "all.html").is_file()
 
 
+@pytest.mark.parametrize(("out", "said"), [("none/here.html", "no folder"), (".", "is a folder")])
+def test_a_report_that_can_not_be_written_there_is_a_users_mistake(
+    fake: FakeStage, tmp_path: Path, out: str, said: str
+) -> None:
+    with pytest.raises(UserError, match=said) as raised:
+        CliRunner().invoke(rollout.app, ["report", "chat", "dev", "-o", str(tmp_path / out)], catch_exceptions=False)
+    assert str(raised.value.path).startswith("--out ")
+    assert raised.value.hint is not None
+
+
 def test_a_report_is_of_the_last_rollout_unless_all_is_asked_for(fake: FakeStage, tmp_path: Path) -> None:
     kinds = ("spec", "start", "promoted", "spec", "start", "step")
     fake.entries = [entry(place + 1, f"entry {place + 1}.", kind=kind) for place, kind in enumerate(kinds)]

@@ -37,6 +37,8 @@ function isOf(value: unknown, type: unknown): boolean {
   return true;
 }
 
+/** Only what has parts is written out: a caller's list may be long, and is gone through for each value of an answer. */
 function same(left: unknown, right: unknown): boolean {
-  return left === right || JSON.stringify(left) === JSON.stringify(right);
+  if (left === right || typeof left !== "object" || typeof right !== "object") return left === right;
+  return JSON.stringify(left) === JSON.stringify(right);
 }

@@ -37,6 +37,8 @@ describe("json", () => {
     ["a call with half its arguments", calls("weather", '{"city": "Be'), TOOLS, true],
     ["a call without what the tool needs", calls("weather", "{}"), TOOLS, true],
     ["a call with a list", calls("weather", "[]"), TOOLS, true],
+    ["a call that is none", answer({ tool_calls: [null] }, "tool_calls"), TOOLS, true],
+    ["a call of nothing", answer({ tool_calls: [{ id: "c", function: null }] }, "tool_calls"), TOOLS, true],
     ["a call of a tool that nobody offered", calls("wether", '{"city": "Bern"}'), TOOLS, true],
     ["no call where one was optional", says("It is sunny."), TOOLS, false],
     ["no call where one was required", says("It is sunny."), { ...TOOLS, tool_choice: "required" }, true],

@@ -55,7 +55,9 @@ function breaksJson(choice: Choice, parameters: JsonObject): boolean {
 
 /** A call is of a tool that was offered, with arguments as its schema wants them. */
 function breaksCall(call: unknown, parameters: JsonObject): boolean {
-  const { name, arguments: given } = ((call as JsonObject).function ?? {}) as { name?: unknown; arguments?: unknown };
+  // A model may send anything: what throws here would count for nobody.
+  const { function: called } = (call ?? {}) as { function?: unknown };
+  const { name, arguments: given } = (called ?? {}) as { name?: unknown; arguments?: unknown };
   const tools = Array.isArray(parameters.tools) ? (parameters.tools as { function?: JsonObject }[]) : [];
   const tool = tools.find((offered) => offered?.function?.name === name)?.function;
   if (tool === undefined) return tools.length > 0;

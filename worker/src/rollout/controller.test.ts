@@ -108,6 +108,17 @@ describe("RolloutController", () => {
     await evictDurableObject(stub);
   }
 
+  it("takes no second thumb for a request whose batch comes once more", async () => {
+    const spec = upload({ chat: rolled({ gates: [gate("feedback")], steps: [step(10), step(100)] }) });
+    await declare(spec);
+    const batch = batchOf(requests(2, 1));
+    const served = [{ id: "r-1", caller: "ann", model: "chat", version: 2, client: "c" }];
+    await controller.report(spec, batch, served);
+    expect(await controller.feedback("r-1", "ann", true)).toBe("counted");
+    await controller.report(spec, batch, served);
+    expect(await controller.feedback("r-1", "ann", true)).toBe("repeated");
+  });
+
   it("forgets nothing when it is evicted at any moment", async () => {
     const steps = [step(10, { hold_s: 0 }), step(50, { hold_s: 0, approval: true }), step(100, { hold_s: 0 })];
     const spec = upload({ chat: rolled({ steps }) });

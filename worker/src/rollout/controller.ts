@@ -61,8 +61,10 @@ export class RolloutController extends DurableObject<Record<string, unknown>> {
 
   report(spec: SpecName, batch: Batch, served: readonly Served[]): LiveSplits | null {
     if (!this.#knows(spec)) return null;
+    const { seen } = this.#state;
     if (batch.outcomes.length > 0 || batch.feedback.length > 0) this.#apply({ kind: "batch", batch });
-    this.#served.add(served, Date.now());
+    // What comes once more must not undo a thumb that has been given since.
+    if (this.#state.seen !== seen) this.#served.add(served, Date.now());
     return liveSplits(this.#state, spec.digest);
   }
 

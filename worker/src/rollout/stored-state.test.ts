@@ -60,3 +60,14 @@ it("goes on from what it has read", () =>
     again.write({ ...state, revision: 5 });
     expect(rows(sql)).toEqual(["revision/"]);
   }));
+
+it("writes all of it again when the very first writing was taken back", () =>
+  withSql((sql) => {
+    const stored = new StoredState<State>(sql);
+    stored.write(EMPTY);
+    // What a transaction that failed leaves, and what its owner does then.
+    sql.exec("DELETE FROM state");
+    expect(stored.read()).toBeNull();
+    stored.write(EMPTY);
+    expect(new StoredState<State>(sql).read()).toEqual(EMPTY);
+  }));

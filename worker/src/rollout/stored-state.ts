@@ -27,8 +27,10 @@ export class StoredState<S extends object> {
   /** Null when nothing was ever kept. */
   read(): S | null {
     const rows = this.#sql.exec<Row>("SELECT field, entry, json FROM state").toArray();
-    if (rows.length === 0) return null;
     const state: Fields = {};
+    // Also of what was written and taken back.
+    this.#written = state;
+    if (rows.length === 0) return null;
     for (const { field, entry, json } of rows) {
       const value: unknown = JSON.parse(json);
       const entries = state[field];
@@ -36,7 +38,6 @@ export class StoredState<S extends object> {
       if (entry !== "" && isRecord(entries)) entries[entry] = value;
       else state[field] = value;
     }
-    this.#written = state;
     return state as S;
   }
 
