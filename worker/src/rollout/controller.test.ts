@@ -108,6 +108,18 @@ describe("RolloutController", () => {
     await evictDurableObject(stub);
   }
 
+  it("tells whom the worker version before wants told, once the newest was withdrawn", async () => {
+    const [before, newest] = [upload(PLAIN), upload(CANARY)];
+    await declare(before);
+    await controller.splits(newest, "renamed", NOBODY);
+    await declare(before);
+    expect((await controller.views()).stage).toBe("renamed");
+    await controller.withdraw(newest.order, "ann");
+    await declare(before);
+    await controller.splits(newest, "renamed", NOBODY);
+    expect((await controller.views()).stage).toBe(name);
+  });
+
   it("takes no second thumb for a request whose batch comes once more", async () => {
     const spec = upload({ chat: rolled({ gates: [gate("feedback")], steps: [step(10), step(100)] }) });
     await declare(spec);

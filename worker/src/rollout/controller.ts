@@ -51,10 +51,7 @@ export class RolloutController extends DurableObject<Record<string, unknown>> {
   }
 
   splits(spec: StageSpec, stage: string, notify: Rollouts): LiveSplits {
-    const { audience } = this.#facts;
-    if (audience === null || compareOrders(spec.order, audience.order) > 0) {
-      this.#facts.audience = { ...notify, stage, order: spec.order };
-    }
+    if (this.#isNewest(spec.order)) this.#facts.audience = { ...notify, stage, order: spec.order };
     if (this.#state.spec?.order !== spec.order) this.#apply({ kind: "spec", spec });
     return liveSplits(this.#state, spec.digest);
   }
@@ -114,6 +111,14 @@ export class RolloutController extends DurableObject<Record<string, unknown>> {
     if (this.#state.alarm !== null && this.#state.alarm <= now) this.#apply({ kind: "clock" });
     await this.#notices.send(now, (name) => this.env[name]);
     this.#setAlarm();
+  }
+
+  /** Whether a worker version says who is to be told: the newest one that was not withdrawn. */
+  #isNewest(order: string): boolean {
+    const { audience } = this.#facts;
+    const { withdrawn } = this.#state;
+    if (withdrawn.includes(order)) return false;
+    return audience === null || withdrawn.includes(audience.order) || compareOrders(order, audience.order) > 0;
   }
 
   /** Whether this worker version's spec has been told, or is too old to be. */
