@@ -83,9 +83,10 @@ def _before(world: World) -> WorkerVersion:
 
 
 def _failed(world: World, version: WorkerVersion) -> bool:
-    """Whether it was taken out by a gate or by somebody: not one to come back to unasked."""
-    marked = [marks.mark_of(deployment) for deployment in world.deployments]
-    return any(mark and mark.version == version.id and mark.kind in ("failed", "rollback") for mark in marked)
+    """Whether it was last taken out, by a gate or by somebody: not one to come back to unasked."""
+    marked = (marks.mark_of(deployment) for deployment in world.deployments)
+    last = next((mark for mark in marked if mark and mark.version == version.id), None)
+    return last is not None and last.kind in ("failed", "rollback")
 
 
 def _check(world: World, serving: list[WorkerVersion], back: WorkerVersion) -> None:

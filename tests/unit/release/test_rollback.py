@@ -56,6 +56,15 @@ def test_back_once_more_goes_further_back_and_not_to_what_was_left(cloud: Cloud)
     assert [version.id for version in found.withdrawn] == ids(cloud, 2, 3)
 
 
+def test_what_was_left_once_and_was_ramped_to_the_end_since_is_come_back_to(cloud: Cloud) -> None:
+    back(cloud)
+    third = cloud.uploaded[2].id
+    cloud.deploy([(third, 100)], f"sluiceway done {third}: all requests")
+    cloud.deploy([(cloud.upload(bindings=[SECRET, KV, BUCKET]), 100)])
+    back(cloud)
+    assert cloud.shares == [(third, 100)]
+
+
 def test_a_named_version_comes_back_by_the_beginning_of_its_id(cloud: Cloud) -> None:
     back(cloud, cloud.uploaded[0].id[:8])
     assert cloud.shares == [(cloud.uploaded[0].id, 100)]

@@ -158,6 +158,17 @@ describe("which spec counts", () => {
 });
 
 describe("a withdrawn spec", () => {
+  it("ends the rollout that it had begun, which git didn't", () => {
+    const made = new TestStage();
+    made.spec({ chat: split([1, 100]) });
+    const order = made.spec({ chat: rolled() });
+    made.send({ kind: "withdraw", order, actor: "ann" });
+    expect(made.sentences(2)).toEqual([
+      "chat: canary of chat@2 against chat@1 ends at 10 %: the worker version that declared it was withdrawn.",
+      "chat: the split is git's, chat@1 100 %.",
+    ]);
+  });
+
   it("gives way to the newest known one, and is refused for good", () => {
     const made = new TestStage();
     made.spec({ chat: split([1, 100]) });

@@ -73,11 +73,10 @@ function begin(turn: Turn, name: string, spec: ModelSpec, cause: string): void {
   const stays = old !== null && rollout !== null && isSame(old, rollout);
   if (!stays && old?.spec.rollout && isRunning(old.phase)) {
     const at = `${shareOf(old.weights, candidateOf(old.spec.rollout))} %`;
-    tell(turn, name, old, {
-      kind: "spec",
-      sentence: `${name}: git ends ${rolloutText(name, old.spec.rollout)} at ${at}.`,
-      cause,
-    });
+    const what = rolloutText(name, old.spec.rollout);
+    const withdrawn = `${what} ends at ${at}: the worker version that declared it was withdrawn`;
+    const sentence = `${name}: ${cause === "spec" ? `git ends ${what} at ${at}` : withdrawn}.`;
+    tell(turn, name, old, { kind: "spec", sentence, cause });
   }
   const model = fresh(turn, spec, digest);
   if (rollout === null) {

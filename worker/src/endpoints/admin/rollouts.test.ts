@@ -119,6 +119,7 @@ describe("the rollouts of a stage, to its owner", () => {
     const rest = (await get<JournalPage>(`/journal?after=${first.next}&limit=1000`)).told;
     expect(rest.entries[0]?.number).toBe(3);
     expect(rest.next).toBeNull();
+    expect((await get<JournalPage>("/journal?model=&limit=2")).told).toEqual(first);
     expect((await get<JournalPage>("/journal?model=nope")).told).toEqual({ entries: [], next: null });
   });
 

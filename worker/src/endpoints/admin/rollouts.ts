@@ -42,7 +42,8 @@ export async function reportCheck(c: GatewayContext): Promise<Response> {
 
 /** `GET /rollouts/journal?model=&after=&limit=`: what happened, oldest first. */
 export async function journal(c: GatewayContext): Promise<Response> {
-  const model = c.req.query("model") ?? null;
+  // `model=` names none.
+  const model = c.req.query("model") || null;
   const after = wholeNumber(c.req.query("after") ?? "0", "after", 0, Number.MAX_SAFE_INTEGER);
   const limit = wholeNumber(c.req.query("limit") ?? String(PAGE), "limit", 1, MOST);
   return json(c, await ask(c, (controller) => controller.journal(model, after, limit)));
