@@ -124,6 +124,8 @@ export interface Batch {
     readonly version: number;
     readonly client: string;
     readonly bad: boolean;
+    /** When that request was told of, in milliseconds since the epoch. */
+    readonly at?: number;
   }[];
 }
 
