@@ -65,7 +65,22 @@ def _rollout(spec: RolloutSpec, path: str) -> list[Warned]:
     elif spec.control == 0:
         message = "at 100 % nothing of stable is left to compare with, so the last step can't pass"
         warned.append(Warned(f"{path}.control", message, "write 1 or more, or take it out for the usual 5"))
-    return warned
+    return warned + _capped(spec, path)
+
+
+def _capped(spec: RolloutSpec, path: str) -> list[Warned]:
+    """Steps before the last one that ask for some of what the control keeps."""
+    most = 100 - spec.control
+    hint = f"write at most {most}, or a smaller control"
+    return [
+        Warned(
+            f"{path}.steps[{at}].weight",
+            f"the candidate gets {most} % in this step, as at 100: control keeps {spec.control} % with stable",
+            hint,
+        )
+        for at, step in enumerate(spec.steps)
+        if most < step.weight < 100
+    ]
 
 
 def _enforced(spec: RolloutSpec) -> list[Gate]:

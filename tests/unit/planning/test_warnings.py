@@ -63,6 +63,13 @@ def test_ro_01_a_last_step_that_nothing_can_judge_is_told() -> None:
     assert warned({"strategy": "blue-green", **ONE, "control": 0}) == [(".control", told)]
 
 
+def test_a_step_that_asks_for_what_the_control_keeps_is_told() -> None:
+    steps = [{"weight": 50}, {"weight": 60}, {"weight": 100}]
+    told = "the candidate gets 50 % in this step, as at 100: control keeps 50 % with stable"
+    assert warned({**CANARY, "control": 50, "steps": steps}) == [(".steps[1].weight", told)]
+    assert warned({**CANARY, "control": 40, "steps": steps}) == []
+
+
 def test_a_promotion_that_no_gate_can_stop_is_told() -> None:
     told = "no gate is enforced, so the candidate is promoted by the clock alone"
     assert warned({**CANARY, "gates": dict.fromkeys(USUAL, "off")}) == [(".gates", told)]

@@ -69,9 +69,9 @@ export class RolloutController extends DurableObject<Record<string, unknown>> {
     const request = this.#served.find(id, caller, Date.now());
     if (request === null) return "unknown";
     if (request.rated) return "repeated";
-    const { model, version, client } = request;
+    const { model, version, client, at } = request;
     this.#served.rate(id, caller);
-    const feedback = [{ model, version, client, bad }];
+    const feedback = [{ model, version, client, bad, at }];
     this.#apply({
       kind: "batch",
       batch: { isolate: THUMBS, number: this.#facts.nextThumb(), outcomes: [], feedback },

@@ -115,6 +115,17 @@ describe("one client", () => {
 });
 
 describe("a thumb", () => {
+  it("counts only for a request of the weights that hold, however late it comes", () => {
+    const made = stage({ gates: [gate("feedback")] });
+    const before = made.now - 1;
+    const feedback = [
+      { model: "chat", version: 2, client: "late", bad: true, at: before },
+      { model: "chat", version: 2, client: "now", bad: true, at: made.now },
+    ];
+    made.send({ kind: "batch", batch: { isolate: "i", number: 1, outcomes: [], feedback } });
+    expect(made.gate("feedback")).toMatchObject({ candidate: { requests: 1, bad: 1 } });
+  });
+
   it("counts for feedback alone", () => {
     const made = stage({ gates: [gate("errors"), gate("feedback")] });
     const thumb = (version: number, bad: boolean) => ({ model: "chat", version, client: made.client(), bad });

@@ -78,7 +78,9 @@ function absorbed(
   const { rollout } = model.spec;
   if (rollout === null || model.arms.length === 0) return model;
   const told = outcomes.filter((outcome) => isEvidence(outcome, model, rollout)).map(asEvent);
-  const rated = thumbs.map(({ version, client, bad }) => ({
+  // A thumb may come a day later: what it is about is as old as any outcome may be.
+  const recent = thumbs.filter(({ at }) => at === undefined || at >= model.weightsSince);
+  const rated = recent.map(({ version, client, bad }) => ({
     version,
     client,
     bad: ({ name }: GateSpec) => (name === "feedback" ? bad : null),

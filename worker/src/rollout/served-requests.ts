@@ -12,7 +12,14 @@ interface Row extends Record<string, SqlStorageValue> {
   model: string;
   version: number;
   client: string;
+  at: number;
   rated: number;
+}
+
+/** `at`: when it was told of, in milliseconds since the epoch. */
+interface Known extends Served {
+  readonly at: number;
+  readonly rated: boolean;
 }
 
 /** Which version served which request, for as long as its caller may say something of it. */
@@ -44,12 +51,12 @@ export class ServedRequests {
     if (all.length > 0 && now - this.#purgedAt >= PURGE_MS) this.#purge(now);
   }
 
-  find(id: string, caller: string, now: number): (Served & { readonly rated: boolean }) | null {
-    const query = "SELECT caller, model, version, client, rated FROM served WHERE id = ? AND caller = ? AND at > ?";
+  find(id: string, caller: string, now: number): Known | null {
+    const query = "SELECT caller, model, version, client, at, rated FROM served WHERE id = ? AND caller = ? AND at > ?";
     const [row] = this.#sql.exec<Row>(query, id, caller, now - KEPT_MS).toArray();
     if (row === undefined) return null;
-    const { model, version, client, rated } = row;
-    return { id, caller, model, version, client, rated: rated !== 0 };
+    const { model, version, client, at, rated } = row;
+    return { id, caller, model, version, client, at, rated: rated !== 0 };
   }
 
   /** One thumb a request. */
