@@ -17,6 +17,7 @@ import type { Evidence } from "./evidence.ts";
 import { judge } from "./judge.ts";
 import { likeness } from "./likeness.ts";
 import { clientOf } from "./outcome.ts";
+import { Places } from "./places.ts";
 
 /** After the answer, the platform gives a request half a minute more. */
 const PATIENCE_MS = 25_000;
@@ -25,7 +26,10 @@ const MOST = 20;
 /** By whom its cost is booked. */
 const PAYER = "shadow";
 
-let running = 0;
+/** A shadow whose request was ended by the platform tells nobody: its place is free again after this. */
+const LONGEST_MS = 60_000;
+
+const places = new Places(MOST, LONGEST_MS);
 
 /** What the other version did. `firstMs` null: it was not streamed, or never began. */
 interface Shadow {
@@ -42,14 +46,15 @@ export function mirror(c: GatewayContext, evidence: Evidence): void {
   const { model, version, request } = evidence;
   const wanted = table.mirrorOf(model);
   if (wanted === null || request === null || wanted.version === version) return;
-  if (ambient.random() * 100 >= wanted.share || running >= MOST) return;
+  if (ambient.random() * 100 >= wanted.share) return;
   // Whoever pays has nothing left.
   if ((accounts.of("stage").refused?.until ?? 0) > ambient.now()) return;
   const spec = config.models[model]?.versions[String(wanted.version)];
   if (spec === undefined) return;
   const route: Route = { model, version: wanted.version, variant: "candidate", spec };
-  running++;
-  const work = ask(c, evidence, request, route).finally(() => running--);
+  const leave = places.take(ambient.now());
+  if (leave === null) return;
+  const work = ask(c, evidence, request, route).finally(leave);
   try {
     c.executionCtx.waitUntil(work);
   } catch {
