@@ -33,8 +33,8 @@ bench: up ## the performance claims, measured here
 bench-gateway: setup ## the gateway beside a bare Worker, Portkey's and LiteLLM's
 	@.venv/bin/python -m bench.gateway
 
-bench-rollout: setup ## the gates of a rollout beside Flagger's and Argo's rules
-	@.venv/bin/python -m bench.rollout
+bench-rollout: setup ## the gates of a rollout beside Flagger's and Argo's rules, and live
+	@.venv/bin/python -m bench.rollout --live
 
 local-stop: ## stop the local stage
 	@test ! -x $(SLUICEWAY) || $(SLUICEWAY) local stop
