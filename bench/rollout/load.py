@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,7 +91,10 @@ class Crowd:
     async def _verdict(self, most_s: float) -> dict[str, Any] | None:
         began = time.time()
         while time.time() < began + most_s:
-            entries = await journal(self.gateway, self.client, self.model)
+            entries: list[dict[str, Any]] = []
+            # A stage that is too busy for a look is looked at again.
+            with suppress(httpx.HTTPError):
+                entries = await journal(self.gateway, self.client, self.model)
             ends = [each for each in entries if each["kind"] == "rolled-back" and each["at"] >= began * 1000]
             if ends:
                 return ends[-1]
