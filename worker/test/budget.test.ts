@@ -13,6 +13,10 @@ const NANOS = 1e9;
 const KINDS = ["whole", "streamed", "leaves", "leaves-early", "falls-back", "fails"] as const;
 type Kind = (typeof KINDS)[number];
 
+/** What to do when the model is asked this. */
+const whenAsked = new Map<string, () => void>();
+let questions = 0;
+
 const config = (calls: number) => ({
   stage: "budgets",
   release: "r-0123456789ab",
@@ -36,7 +40,9 @@ const model = (id: string, price: object) => ({
 
 function reply(response: ServerResponse, asked: { inputs: Record<string, unknown>; headers: object }): void {
   const { messages, stream } = asked.inputs as { messages: { content: string }[]; stream?: boolean };
-  const kind = messages[0]?.content as Kind;
+  const question = messages[0]?.content ?? "";
+  const kind = question.split(" ")[0] as Kind;
+  whenAsked.get(question)?.();
   const large = (asked.headers as Record<string, string>)["mf-header-cf-consn-model-id"] === "@cf/a/large";
   if (kind === "fails" || (kind === "falls-back" && large)) return void response.writeHead(500).end("broken");
   if (kind === "leaves-early") return;
@@ -67,8 +73,9 @@ function call(url: URL, kind: Kind): Promise<number> {
       response.resume().on("error", () => {});
       response.on("close", () => resolve(status));
     });
-    if (kind === "leaves-early") setTimeout(leave, 1_000);
-    const messages = [{ role: "user", content: kind }];
+    const question = `${kind} ${++questions}`;
+    if (kind === "leaves-early") whenAsked.set(question, leave);
+    const messages = [{ role: "user", content: question }];
     asked.end(JSON.stringify({ model: "chat", messages, max_tokens: 4, stream }));
   });
 }

@@ -17,7 +17,7 @@ async function broken(
   const record = newRecord("req-test-1", 0);
   const variables: Record<string, unknown> = {
     record,
-    gateway: { ambient, config: { release: "r-1" }, telemetry: { sentry: null } },
+    gateway: { ambient, config: { release: "r-1", timeouts: { client_ms: 60_000 } }, telemetry: { sentry: null } },
   };
   const c = { get: (name: string) => variables[name], env: {} } as unknown as GatewayContext;
   async function* pieces() {
