@@ -26,6 +26,7 @@ def sources(out_dir: Path) -> tuple[bytes, ...]:
     return tuple((out_dir / name).read_bytes() for name in names)
 
 
+@pytest.mark.long
 def test_a_binding_that_the_worker_needs_and_a_stage_lacks_is_a_type_error(stages: Stages) -> None:
     out_dir = stages.render("local").out_dir
     env = out_dir / "src" / "env.d.ts"

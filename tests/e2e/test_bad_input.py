@@ -106,6 +106,7 @@ def test_a_port_in_use_is_named_and_nothing_is_left_running(untouched: Checkout)
             assert json.loads(untouched.sluiceway("local", "status", "--json").out)["state"] == "stopped"
 
 
+@pytest.mark.long
 def test_a_dead_local_stage_is_told_from_one_that_never_ran(untouched: Checkout) -> None:
     assert_refused(untouched.sluiceway("env", "local"), "not running", "sluiceway local start")
     assert untouched.sluiceway("local", "start").code == 0

@@ -65,6 +65,7 @@ def stack_file(served: Served) -> Iterator[Path]:
     path.write_text(before, "utf-8")
 
 
+@pytest.mark.long
 def test_tf_08_a_host_that_has_dns_records_is_explained_and_nothing_is_uploaded(
     served: Served, account: Account, stack_file: Path
 ) -> None:

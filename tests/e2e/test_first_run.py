@@ -6,6 +6,8 @@ import base64
 import json
 import re
 
+import pytest
+
 from tests.e2e.checkout import ROOT, Checkout
 from tests.e2e.conftest import Served
 
@@ -39,6 +41,7 @@ def test_plain_pulumi_sees_no_change_also_after_a_refresh(served: Served) -> Non
         assert done.code == 0, done.out + done.err
 
 
+@pytest.mark.long
 def test_tf_01_tf_02_bindings_in_another_order_and_templates_in_crlf_with_empty_lines_are_no_change(
     served: Served,
 ) -> None:

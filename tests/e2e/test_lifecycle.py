@@ -50,6 +50,7 @@ def assert_no_secret_is_told(checkout: Checkout, *told: Done) -> None:
     assert [shape for text in texts for shape in shapes if shape in text] == []
 
 
+@pytest.mark.long
 def test_pu_02_preview_before_anything_exists_then_up_then_down_then_up(fresh: Callable[[], Checkout]) -> None:
     checkout = fresh()
     rewrite(checkout, "stacks/Pulumi.local.yaml", OURS, IN_THE_EU)

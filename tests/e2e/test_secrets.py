@@ -47,6 +47,7 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remote]:
     yield checkout
 
 
+@pytest.mark.long
 def test_pu_06_what_is_set_is_what_the_program_reads(remote: Remote) -> None:
     for n, value in enumerate(VALUES):
         done = remote.sluiceway("secrets", "set", "dev", f"VALUE_{n}", stdin=value, PULUMI_CONFIG_PASSPHRASE="p1")

@@ -97,6 +97,7 @@ UPDATES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.long
 def test_every_row_agrees_with_the_local_stage(stage: StageDriver) -> None:
     """Made, read, imported, updated: never a change that nobody asked for."""
     for kind, wanted in samples(stage.made):

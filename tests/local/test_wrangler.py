@@ -94,6 +94,7 @@ def project(tmp_path: Path, local_stage: LocalStage) -> Make:
     return make
 
 
+@pytest.mark.long
 def test_deploy_upload_split_and_roll_back(project: Make) -> None:
     worker = project("wr-split")
     assert "https://wr-split.local.workers.dev" in worker.run("deploy")
@@ -138,6 +139,7 @@ def test_kv_keys_are_shared_with_the_worker(project: Make) -> None:
     assert worker.fetch().text == ""
 
 
+@pytest.mark.long
 def test_r2_objects_are_shared_with_the_worker(project: Make) -> None:
     worker = project("wr-r2")
     worker.run("r2", "bucket", "create", "wr-models")
