@@ -98,6 +98,7 @@ def test_a_port_that_is_none_is_refused(untouched: Checkout, port: str) -> None:
     assert_refused(untouched.sluiceway("up", "local", SLUICEWAY_LOCAL_PORT=port), "SLUICEWAY_LOCAL_PORT")
 
 
+@pytest.mark.long
 def test_a_port_in_use_is_named_and_nothing_is_left_running(untouched: Checkout) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])

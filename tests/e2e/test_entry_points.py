@@ -80,6 +80,7 @@ def test_tf_08_a_host_that_has_dns_records_is_explained_and_nothing_is_uploaded(
     assert account.versions() == before
 
 
+@pytest.mark.long
 def test_tf_08_a_route_of_somebody_elses_worker_is_named_and_nothing_is_uploaded(
     served: Served, account: Account, stack_file: Path
 ) -> None:

@@ -34,6 +34,7 @@ def test_a_second_up_changes_nothing(served: Served) -> None:
     assert not re.search(r"created|updated|replaced|deleted", again.err)
 
 
+@pytest.mark.long
 def test_plain_pulumi_sees_no_change_also_after_a_refresh(served: Served) -> None:
     preview = "pulumi preview -s local --expect-no-changes --non-interactive"
     for script in (preview, f"pulumi refresh -s local --yes --non-interactive && {preview}"):

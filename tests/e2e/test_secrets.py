@@ -10,6 +10,8 @@ import pytest
 from tests.e2e.checkout import Checkout, make_checkout
 from tests.e2e.test_bad_input import assert_refused
 
+pytestmark = pytest.mark.long
+
 # What is hard in one string each: tests/local/test_engine_secrets.py has every one alone.
 VALUES = ["-----BEGIN-----\n-FMq~W naïve 模型 🦊\n", "  =a x: y  "]
 OTHER_LOCALE = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
@@ -47,7 +49,6 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Remote]:
     yield checkout
 
 
-@pytest.mark.long
 def test_pu_06_what_is_set_is_what_the_program_reads(remote: Remote) -> None:
     for n, value in enumerate(VALUES):
         done = remote.sluiceway("secrets", "set", "dev", f"VALUE_{n}", stdin=value, PULUMI_CONFIG_PASSPHRASE="p1")

@@ -120,6 +120,7 @@ def test_deploy_upload_split_and_roll_back(project: Make) -> None:
     assert worker.fetch().status_code >= 400
 
 
+@pytest.mark.long
 def test_kv_keys_are_shared_with_the_worker(project: Make) -> None:
     worker = project("wr-kv")
     created = worker.run("kv", "namespace", "create", "wr-cache")

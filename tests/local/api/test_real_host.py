@@ -19,6 +19,8 @@ from tests.local.api.conftest import ZONE, version_body
 from tests.local.conftest import LocalStage
 from tests.node import NODE
 
+pytestmark = pytest.mark.long
+
 _CODE = """
 import {{ DurableObject }} from "cloudflare:workers";
 export class Counter extends DurableObject {{

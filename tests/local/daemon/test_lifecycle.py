@@ -19,6 +19,8 @@ from sluiceway.progress import Progress
 from tests.local.daemon.conftest import all_gone, start, until
 from tests.node import NODE
 
+pytestmark = pytest.mark.long
+
 STARTER = (
     "import sys; from pathlib import Path; from sluiceway.local import lifecycle; "
     "from sluiceway.progress import Progress; "

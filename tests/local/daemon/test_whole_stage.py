@@ -18,6 +18,8 @@ from sluiceway.local import lifecycle
 from sluiceway.local.runtime_file import Runtime
 from tests.local.daemon.conftest import start, until
 
+pytestmark = pytest.mark.long
+
 WORKER = """
 export default {
   async fetch(request, env) {

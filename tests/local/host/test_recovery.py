@@ -8,8 +8,12 @@ import socket
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.local.host.conftest import StartHost
 from tests.local.host.driver import Host, Version, says, until
+
+pytestmark = pytest.mark.long
 
 COUNTER = """
 import { DurableObject } from "cloudflare:workers";

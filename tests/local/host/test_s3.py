@@ -18,6 +18,8 @@ from botocore.exceptions import ClientError
 from tests.local.host.conftest import StartHost
 from tests.local.host.driver import Host, Version
 
+pytestmark = pytest.mark.long
+
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_s3.type_defs import CompletedPartTypeDef

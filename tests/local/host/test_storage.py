@@ -85,6 +85,7 @@ def test_kv_lists_by_prefix_in_pages_with_expiration_and_metadata(stored: Host) 
     }
 
 
+@pytest.mark.long
 def test_20_mb_pass_through_kv_and_r2_unchanged(stored: Host) -> None:
     content = os.urandom(20 << 20)
     for path in (stored.kv("cache", "big"), stored.object("models", "big")):
