@@ -1,4 +1,4 @@
-import { isPrivate } from "../loopback.ts";
+import { post, retryIn } from "../webhook.ts";
 import { type Limit, percentDue, type Sums, spentIn } from "./core.ts";
 import { dollars, usdOf } from "./money.ts";
 import { endOf, startOf } from "./periods.ts";
@@ -27,12 +27,6 @@ interface Row extends Record<string, SqlStorageValue> {
   body: string;
   attempts: number;
 }
-
-const RETRY_MS = 5_000;
-const LONGEST_RETRY_MS = 3_600_000;
-/** Half a day of tries. */
-const ATTEMPTS = 18;
-const PATIENCE_MS = 10_000;
 
 /** Which shares of its limits a ledger has told, and what it has still to tell. Each is told once in a period. */
 export class Alerts {
@@ -72,12 +66,12 @@ export class Alerts {
     const key = [row.period, row.start, row.percent];
     const fault = await post(url, row.body);
     const attempts = row.attempts + 1;
-    if (fault === null || attempts >= ATTEMPTS) {
+    const wait = fault === null ? null : retryIn(attempts);
+    if (wait === null) {
       this.#sql.exec("UPDATE alerts SET body = NULL WHERE period = ? AND start = ? AND percent = ?", ...key);
     } else {
-      const due = clock + Math.min(RETRY_MS * 2 ** row.attempts, LONGEST_RETRY_MS);
       const set = "UPDATE alerts SET attempts = ?, due = ? WHERE period = ? AND start = ? AND percent = ?";
-      this.#sql.exec(set, attempts, due, ...key);
+      this.#sql.exec(set, attempts, clock + wait, ...key);
     }
     // Without the URL, which is a secret.
     if (fault !== null) console.log(JSON.stringify({ event: "budget_alert_failed", level: "warn", attempts, fault }));
@@ -104,27 +98,4 @@ function alertOf(
     ...{ event: "budget_alert", text, stage, scope, period: limit.period, start: startOf(limit.period, now) },
     ...{ resets_at: resets, percent, spent_usd: usdOf(spent), limit_usd: usdOf(limit.nanos) },
   };
-}
-
-/** Null when the webhook took it, else why not. */
-async function post(url: unknown, body: string): Promise<string | null> {
-  if (typeof url !== "string" || !mayBeCalled(url)) return "the secret is missing, or is no https URL";
-  try {
-    const answer = await fetch(url, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body,
-      redirect: "manual",
-      signal: AbortSignal.timeout(PATIENCE_MS),
-    });
-    await answer.body?.cancel();
-    return answer.ok ? null : `answered ${answer.status}`;
-  } catch (error) {
-    return (error as Error).name;
-  }
-}
-
-function mayBeCalled(text: string): boolean {
-  const url = URL.parse(text.trim());
-  return url !== null && isPrivate(url);
 }

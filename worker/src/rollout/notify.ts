@@ -1,4 +1,4 @@
-import { isPrivate } from "../loopback.ts";
+import { PATIENCE_MS, post, retryIn } from "../webhook.ts";
 import type { Audience } from "./facts.ts";
 import type { JournalEntry } from "./types.ts";
 
@@ -16,11 +16,6 @@ interface Row extends Record<string, SqlStorageValue> {
   attempts: number;
 }
 
-const RETRY_MS = 5_000;
-const LONGEST_RETRY_MS = 3_600_000;
-/** Half a day of tries. */
-const ATTEMPTS = 18;
-const PATIENCE_MS = 10_000;
 /** At once, the oldest first: what happened is told in order as far as the webhook takes it. */
 const AT_ONCE = 20;
 
@@ -47,20 +42,27 @@ export class Notices {
     return typeof due === "number" ? due : null;
   }
 
-  /** Sends what is due. `urlOf` gives a webhook's URL by the name of its secret. */
+  /**
+   * Sends what is due; a slow webhook gets the rest the next time, since rollouts wait meanwhile. `urlOf` gives a
+   * webhook's URL by the name of its secret.
+   */
   async send(now: number, urlOf: (name: string) => unknown): Promise<void> {
     const query = "SELECT number, secret, body, attempts FROM notices WHERE due <= ? ORDER BY number LIMIT ?";
-    for (const row of this.#sql.exec<Row>(query, now, AT_ONCE).toArray()) await this.#tell(row, now, urlOf(row.secret));
+    const began = Date.now();
+    for (const row of this.#sql.exec<Row>(query, now, AT_ONCE).toArray()) {
+      await this.#tell(row, now, urlOf(row.secret));
+      if (Date.now() - began > PATIENCE_MS) return;
+    }
   }
 
   async #tell({ number, body, attempts: before }: Row, now: number, url: unknown): Promise<void> {
     const fault = await post(url, body);
     const attempts = before + 1;
-    if (fault === null || attempts >= ATTEMPTS) {
+    const wait = fault === null ? null : retryIn(attempts);
+    if (wait === null) {
       this.#sql.exec("DELETE FROM notices WHERE number = ?", number);
     } else {
-      const due = now + Math.min(RETRY_MS * 2 ** before, LONGEST_RETRY_MS);
-      this.#sql.exec("UPDATE notices SET attempts = ?, due = ? WHERE number = ?", attempts, due, number);
+      this.#sql.exec("UPDATE notices SET attempts = ?, due = ? WHERE number = ?", attempts, now + wait, number);
     }
     if (fault === null) return;
     // Without the URL, which is a secret.
@@ -73,27 +75,4 @@ function bodyOf(entry: JournalEntry, { stage, format }: Audience): string {
   if (format === "slack") return JSON.stringify({ text });
   const notice: Notice = { event: "rollout", text, stage, ...entry };
   return JSON.stringify(notice);
-}
-
-/** Null when the webhook took it, else why not. */
-async function post(url: unknown, body: string): Promise<string | null> {
-  if (typeof url !== "string" || !mayBeCalled(url)) return "the secret is missing, or is no https URL";
-  try {
-    const answer = await fetch(url.trim(), {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body,
-      redirect: "manual",
-      signal: AbortSignal.timeout(PATIENCE_MS),
-    });
-    await answer.body?.cancel();
-    return answer.ok ? null : `answered ${answer.status}`;
-  } catch (error) {
-    return (error as Error).name;
-  }
-}
-
-function mayBeCalled(text: string): boolean {
-  const url = URL.parse(text.trim());
-  return url !== null && isPrivate(url);
 }
