@@ -130,7 +130,9 @@ def _usage(fault: ClickException) -> UserError:
 def _leave(error: SluicewayError) -> NoReturn:
     try:
         _tell(error)
-    except ReaderLeft:
+        sys.stdout.flush()
+    except (ReaderLeft, OSError):
+        # What could not be written would be tried again as the process ends, which has an exit code of its own.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(error.exit_code)
 

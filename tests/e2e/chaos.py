@@ -36,7 +36,10 @@ class Tally:
 
 @dataclass(frozen=True)
 class Client:
-    """One caller, which asks again as soon as it was answered, until ``enough`` is set."""
+    """One caller, which asks again as soon as it was answered, until ``enough`` is set.
+
+    After a refusal it breathes first, as the official clients do: a gateway that refuses in a millisecond would be
+    asked more often than the log keeps lines for."""
 
     url: str
     key: str
@@ -49,12 +52,13 @@ class Client:
         while not self.enough.is_set():
             kind = chance.choice(("whole", "whole", "stream", "stream", "simple", "leave"))
             try:
-                self._ask(kind, chance)
+                if self._ask(kind, chance).startswith("error 5"):
+                    self.enough.wait(0.1)
             except Exception as error:
                 # Whatever a client was left with is what is counted.
                 self.tally.note(kind, None, f"{type(error).__name__}: {error}")
 
-    def _ask(self, kind: str, chance: random.Random) -> None:
+    def _ask(self, kind: str, chance: random.Random) -> str:
         question = chance.choice(QUESTIONS)
         body: dict[str, object]
         if kind == "simple":
@@ -74,10 +78,11 @@ class Client:
             if kind == "leave" and answer.status == 200:
                 answer.read(40)
                 self.tally.note("left", request_id)
-                return
+                return "left"
             text = answer.read().decode()
         end, fault = judge(answer.status, answer.headers.get("content-type", ""), text)
         self.tally.note(end, request_id, fault)
+        return end
 
 
 def judge(status: int, kind: str, text: str) -> tuple[str, str | None]:

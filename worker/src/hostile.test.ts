@@ -29,9 +29,11 @@ const PIECE = {
 };
 
 const TURNS = inject("long") ? 600 : 150;
+/** So many take a while on a busy machine. */
+const PATIENCE = { timeout: 180_000 };
 
 describe("hostile input", () => {
-  it("from a client is answered or refused, never a failure of ours", async () => {
+  it("from a client is answered or refused, never a failure of ours", PATIENCE, async () => {
     const stage = new Stage();
     const next = random(1);
     for (let turn = 0; turn < TURNS; turn++) {
@@ -46,7 +48,7 @@ describe("hostile input", () => {
     }
   });
 
-  it("from a model is passed on or called a failure of the model", async () => {
+  it("from a model is passed on or called a failure of the model", PATIENCE, async () => {
     // So many bad answers would be tried again, and then open the circuit.
     const stage = new Stage({ resilience: { attempts: 1, breaker: { failures: 1_000_000 } } });
     const next = random(2);
