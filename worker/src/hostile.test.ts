@@ -1,6 +1,7 @@
 import { describe, expect, inject, it } from "vitest";
 import { sse } from "../test/support/fake-ai.ts";
-import { mutated, random } from "../test/support/hostile.ts";
+import { mutated } from "../test/support/hostile.ts";
+import { random } from "../test/support/random.ts";
 import { chatBody, Stage } from "../test/support/stage.ts";
 
 const CALL = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };

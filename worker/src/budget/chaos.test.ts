@@ -1,5 +1,6 @@
 import { env, runInDurableObject } from "cloudflare:test";
 import { expect, it } from "vitest";
+import { random } from "../../test/support/random.ts";
 import type { GatewayEnv } from "../env.ts";
 import { Account, type Hold } from "./account.ts";
 import { ledgerOf } from "./accounts.ts";
@@ -10,17 +11,6 @@ import type { LedgerPort, SpendLine, Terms } from "./protocol.ts";
 const bindings = env as unknown as GatewayEnv;
 const SEEDS = 2;
 const START = Date.parse("2026-11-10T12:00:00Z");
-
-/** The same numbers in `[0, 1)` for the same seed. */
-function seeded(seed: number): () => number {
-  let state = seed * 2_654_435_761;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 /** Isolates of one stage behind a network that loses, repeats, delays and overtakes. */
 class World {
@@ -41,7 +31,7 @@ class World {
 
   constructor(ledger: string, limit: number, seed: number) {
     this.ledger = ledger;
-    this.chance = seeded(seed);
+    this.chance = random(seed * 2_654_435_761);
     this.#port = ledgerOf(bindings, ledger);
     this.#terms = { limits: [{ period: "month", nanos: limit }], alerts: null };
     this.#isolates = Array.from({ length: 4 }, (_, at) => new Account(ledger, `isolate-${at}`));

@@ -1,6 +1,7 @@
 import { describe, expect, inject, it } from "vitest";
 import { type AiRun, answerWith, sse } from "../../test/support/fake-ai.ts";
-import { mutated, random } from "../../test/support/hostile.ts";
+import { mutated } from "../../test/support/hostile.ts";
+import { random } from "../../test/support/random.ts";
 import { Stage, stageConfig } from "../../test/support/stage.ts";
 
 type Json = Record<string, unknown>;

@@ -1,6 +1,6 @@
 import { abortAllDurableObjects, env } from "cloudflare:test";
 import { expect, it } from "vitest";
-import { random } from "../../test/support/hostile.ts";
+import { random } from "../../test/support/random.ts";
 import { outcome, rolled, specOf, step } from "../../test/support/rollout.ts";
 import type { GatewayEnv } from "../env.ts";
 import type { RolloutPort } from "./port.ts";

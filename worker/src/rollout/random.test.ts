@@ -1,20 +1,10 @@
 import { expect, it } from "vitest";
+import { random } from "../../test/support/random.ts";
 import { gate, outcome, rolled, specOf, split, step, TestStage } from "../../test/support/rollout.ts";
 import type { Split } from "../config.ts";
 import { liveSplits } from "./core.ts";
 import type { Event } from "./state.ts";
 import type { Command, JournalEntry, ModelSpec, Outcome, Phase, Verdict } from "./types.ts";
-
-/** Random numbers in [0, 1), the same for the same seed. */
-function generator(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 
 const BOTH = 9;
 const MODELS = ["chat", "mail"] as const;
@@ -62,7 +52,7 @@ class Monkey {
   #models: ModelSpec[] = [];
 
   constructor(seed: number) {
-    this.#random = generator(seed);
+    this.#random = random(seed);
   }
 
   /** One random event, some time after the last one. */

@@ -1,17 +1,12 @@
 import { type Counts, type GateSettings, type GateState, newGate, observe } from "../../src/gates/gate.ts";
+import { random } from "./random.ts";
 
 /** A seeded source of numbers in `[0, 1)`. */
 export type Chance = () => number;
 
 /** The same numbers for the same seed. */
 export function seeded(seed: number): Chance {
-  let state = Math.imul(seed, 0x9e3779b1);
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
+  return random(Math.imul(seed, 0x9e3779b1));
 }
 
 /** What planning gives a gate when nothing is said, of one gate alone. */
