@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import getpass
-import os
 import random
 import time
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ import typer
 
 from sluiceway import catalog
 from sluiceway.catalog import Catalog
+from sluiceway.cli.actor import actor
 from sluiceway.cli.context import Checked, check_stage, find_workspace
 from sluiceway.cli.gateway import UrlOption, find_gateway, open_admin
 from sluiceway.cli.golden_view import lines
@@ -199,18 +198,10 @@ def _post(stage: str, url: str | None, asked: _Asked, told: Report) -> None:
         "check": "golden",
         "verdict": told.verdict,
         "summary": told.sentence.rstrip("."),
-        "actor": _actor(),
+        "actor": actor(),
         "stable": asked.stable.number,
         "candidate": asked.candidate.number,
     }
     with open_admin(stage, url) as admin:
         admin.send("POST", f"/rollouts/{quote(model, safe='')}/checks", body, look="sluiceway rollout history")
     say(f"told the rollout of {model} on {stage}: {told.verdict}")
-
-
-def _actor() -> str:
-    named = os.environ.get("GITHUB_ACTOR", "").strip()
-    try:
-        return named or getpass.getuser()
-    except (OSError, KeyError):
-        return "unknown"

@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
+from sluiceway.cli.actor import actor
 from sluiceway.cli.context import check_stage, find_workspace
 from sluiceway.cli.gateway import UrlOption
 from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text, say
-from sluiceway.cli.release_stage import Opened, actor, now, open_stage
+from sluiceway.cli.release_stage import Opened, now, open_stage
 from sluiceway.cli.release_view import (
     promotion_json,
     proof_json,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
 import time
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from sluiceway.cli.actor import actor
 from sluiceway.cli.context import Checked, check_stage, find_workspace
 from sluiceway.cli.gateway import ADMIN_KEY, find_gateway, open_admin
 from sluiceway.cli.top import open_feed
@@ -109,15 +109,6 @@ def open_stage(stage: str, url: str | None = None) -> Opened:
         raise UserError("this variable is not set", path="CLOUDFLARE_API_TOKEN", hint=hint)
     client = sdk(found, os.environ.get("CLOUDFLARE_BASE_URL"))
     return Opened(checked, WorkerApi(client, checked.plan.account_id, checked.plan.worker_name), url)
-
-
-def actor() -> str:
-    """Who is at work: whom GitHub names, else who is logged in."""
-    named = os.environ.get("GITHUB_ACTOR", "").strip()
-    try:
-        return named or getpass.getuser()
-    except (OSError, KeyError):
-        return "unknown"
 
 
 def now() -> datetime:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import getpass
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
+from sluiceway.cli.actor import actor
 from sluiceway.cli.gateway import UrlOption, open_admin
 from sluiceway.cli.output import JsonFlag, StageArgument, print_json, print_text, say
 from sluiceway.cli.rollout_view import as_text, entry_line, model_block, models_table, printable, screen
@@ -119,7 +118,7 @@ def _register(command: Command, told: str) -> None:
             if expect is None and command == "promote":
                 # Twice is a step too far, unlike all the others: what was there as this began is what is meant.
                 expect = rollouts.model(model).revision
-            done = rollouts.command(model, command, actor=who or _actor(), reason=reason, expect=expect)
+            done = rollouts.command(model, command, actor=who or actor(), reason=reason, expect=expect)
         if as_json:
             print_json(document(done))
         else:
@@ -226,14 +225,6 @@ def _target(words: list[str]) -> tuple[str | None, str]:
     if len(words) > 2:
         raise UserError("too many arguments", path="sluiceway rollout", hint="a model and a stage: chat staging")
     return (words[0] if len(words) == 2 else None), words[-1]
-
-
-def _actor() -> str:
-    named = os.environ.get("GITHUB_ACTOR", "").strip()
-    try:
-        return named or getpass.getuser()
-    except (OSError, KeyError):
-        return "unknown"
 
 
 def _now() -> float:

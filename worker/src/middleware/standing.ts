@@ -1,3 +1,5 @@
+import { put } from "../bounded-map.ts";
+
 /** How long one good word of the limiter's stands. */
 const GOOD_MS = 1_000;
 /** The share of the limit up to which an isolate lets a caller's requests in on that word. */
@@ -45,10 +47,8 @@ export class Standing {
   }
 
   #begin(key: string, now: number): Caller {
-    const oldest = this.#callers.size < MOST_CALLERS ? undefined : this.#callers.keys().next().value;
-    if (oldest !== undefined) this.#callers.delete(oldest);
     const caller = { since: now, requests: 0, goodUntil: 0 };
-    this.#callers.set(key, caller);
+    put(this.#callers, key, caller, MOST_CALLERS);
     return caller;
   }
 }

@@ -77,7 +77,7 @@ export class Outcomes {
 
   /** Notes that a watched request is on its way. Its record has evidence. */
   began(record: RequestRecord, env: GatewayEnv, later: Later): void {
-    if (this.#running.add(record)) this.#touch(env, later);
+    if (this.#running.add(record)) this.tell(env, later);
   }
 
   /** Notes what a request came to, by the status of its answer; null: nothing. `endedAt` in milliseconds since the epoch. */
@@ -98,7 +98,7 @@ export class Outcomes {
         client: clientOf(record, user),
       });
     }
-    this.#touch(env, later);
+    this.tell(env, later);
     return outcome;
   }
 
@@ -107,18 +107,14 @@ export class Outcomes {
     if (this.#outcomes.length < MOST) this.#outcomes.push(outcome);
   }
 
-  /** Sees to it that the controller is told what waits. */
-  tell(env: GatewayEnv, later: Later): void {
-    this.#touch(env, later);
-  }
-
   /** Tells all that waits now; for a moment without requests. Never fails. */
   async flush(env: GatewayEnv): Promise<void> {
     this.#sweep();
     if (this.#isDue()) await this.#send(env).catch(() => false);
   }
 
-  #touch(env: GatewayEnv, later: Later): void {
+  /** Sees to it that the controller is told what waits. */
+  tell(env: GatewayEnv, later: Later): void {
     if (this.#roundAt !== null && this.#ambient.now() - this.#roundAt < STUCK_MS) return;
     this.#roundAt = this.#ambient.now();
     try {

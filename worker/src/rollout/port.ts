@@ -1,7 +1,10 @@
 import type { GatewayConfig } from "../config.ts";
 import type { Rollouts } from "../config-rollout.ts";
 import type { GatewayEnv } from "../env.ts";
-import type { Batch, Command, JournalEntry, LiveSplits, RolloutView, StageSpec, Verdict } from "./types.ts";
+import type { CheckReport, Order, Refusal } from "./state.ts";
+import type { Batch, JournalEntry, LiveSplits, RolloutView, StageSpec } from "./types.ts";
+
+export type { CheckReport, Order, Refusal } from "./state.ts";
 
 /** By what the controller knows a spec without seeing it again. */
 export type SpecName = Pick<StageSpec, "order" | "digest">;
@@ -16,40 +19,12 @@ export interface Served {
   readonly client: string;
 }
 
-/** Why something was not done: a stable code, a sentence, and what to do. */
-export interface Refusal {
-  readonly code: string;
-  readonly message: string;
-  readonly hint: string;
-}
-
 export interface StageView {
   readonly stage: string;
   readonly revision: number;
   readonly order: string | null;
   readonly release: string | null;
   readonly models: readonly RolloutView[];
-}
-
-/** What a person, or a tool in its name, asks of one model's rollout. */
-export interface Order {
-  readonly model: string;
-  readonly command: Command;
-  readonly actor: string;
-  readonly reason: string | null;
-  /** The revision that the person has seen; null: whatever it is. */
-  readonly expect: number | null;
-}
-
-export interface CheckReport {
-  readonly model: string;
-  readonly check: "golden";
-  readonly verdict: Verdict;
-  readonly summary: string;
-  readonly actor: string;
-  /** The versions that were compared; null where whoever reports doesn't say. */
-  readonly stable: number | null;
-  readonly candidate: number | null;
 }
 
 export interface JournalPage {

@@ -79,18 +79,17 @@ export interface StageState {
   readonly alarm: number | null;
 }
 
-export type CommandEvent = {
-  readonly kind: "command";
+/** What a person, or a tool in its name, asks of one model's rollout. */
+export interface Order {
   readonly model: string;
   readonly command: Command;
   readonly actor: string;
   readonly reason: string | null;
-  /** The revision that the person saw. Refused when the model has moved since. */
+  /** The revision that the person has seen; null: whatever it is. Refused when the model has moved since. */
   readonly expect: number | null;
-};
+}
 
-export type CheckEvent = {
-  readonly kind: "check";
+export interface CheckReport {
   readonly model: string;
   readonly check: "golden";
   readonly verdict: Verdict;
@@ -99,7 +98,10 @@ export type CheckEvent = {
   /** The versions that were compared; null where whoever reports doesn't say. */
   readonly stable: number | null;
   readonly candidate: number | null;
-};
+}
+
+export type CommandEvent = { readonly kind: "command" } & Order;
+export type CheckEvent = { readonly kind: "check" } & CheckReport;
 
 export type Event =
   | { readonly kind: "spec"; readonly spec: StageSpec }
@@ -109,6 +111,7 @@ export type Event =
   | CheckEvent
   | { readonly kind: "withdraw"; readonly order: string; readonly actor: string };
 
+/** Why something was not done: a stable code, a sentence, and what to do. */
 export interface Refusal {
   readonly code: string;
   readonly message: string;
