@@ -41,6 +41,8 @@ export class Children {
   readonly #file: string;
   readonly #running = new Map<number, Seen>();
   #stage: number | null = null;
+  /** Told when a process that served has ended. */
+  onStageEnd: () => void = () => {};
 
   constructor(data: string) {
     mkdirSync(data, { recursive: true });
@@ -102,6 +104,8 @@ export class Children {
       if (this.#stage === pid) this.#stage = null;
       log("debug", "runtime process ended", { pid, role, code, signal });
       this.#write();
+      // Later: miniflare's own listener comes after this one.
+      if (role === "stage") setTimeout(this.onStageEnd, 50);
     });
   }
 

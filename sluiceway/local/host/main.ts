@@ -42,6 +42,7 @@ async function start(config: Config): Promise<Record<string, unknown>> {
   stage = new Stage(config, front, children, new Sink(config.sinkUrl));
   await stage.start();
   const running = stage;
+  children.onStageEnd = () => running.ended();
   const schedule = new Schedule((script, cron, time) => running.scheduled(script, cron, time));
   const admin = new AdminHttp(running, schedule, config.adminToken);
   const adminUrl = await admin.listen();

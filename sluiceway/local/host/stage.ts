@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import type { Readable } from "node:stream";
-import { Miniflare, Response } from "miniflare";
+import { Miniflare, type MiniflareOptions, Response } from "miniflare";
 import { workerName } from "./bindings.ts";
 import type { Children } from "./children.ts";
 import type { Config } from "./config.ts";
@@ -34,6 +34,7 @@ export class Stage {
   /** Code that has passed, so that it is tried once and not at each world. */
   readonly #tried = new Set<string>();
   #last: Promise<unknown> = Promise.resolve();
+  #disposed = false;
 
   constructor(config: Config, front: Front, children: Children, sink: Sink) {
     this.#config = config;
@@ -109,6 +110,7 @@ export class Stage {
   }
 
   async dispose(): Promise<void> {
+    this.#disposed = true;
     await this.#runtime?.dispose();
   }
 
@@ -145,9 +147,7 @@ export class Stage {
     await this.#front.hold(this.#runtime === null ? 0 : this.#config.drainMs, async () => {
       this.#table = table;
       try {
-        if (this.#runtime === null) this.#runtime = new Miniflare(options);
-        else await this.#runtime.setOptions(options);
-        await this.#point();
+        await this.#run(options);
       } catch (error) {
         this.#table = lastTable;
         await this.#goBack(lastWorld);
@@ -161,8 +161,36 @@ export class Stage {
     log("error", "the runtime refused the new world; going back to the last good one", {
       generation: world.generation,
     });
-    await this.#runtime.setOptions(build(world, this.#around));
+    try {
+      await this.#run(build(world, this.#around));
+    } catch (error) {
+      this.#print = ""; // nothing serves: whatever world comes next is a new one
+      throw error;
+    }
+  }
+
+  /**
+   * miniflare has a new process listen where the old one did, and gives up for good when another program was given that
+   * port in between, which a busy machine does. Nobody needs those ports: a fresh miniflare takes free ones.
+   */
+  async #run(options: MiniflareOptions): Promise<void> {
+    if (this.#runtime !== null) {
+      try {
+        await this.#runtime.setOptions(options);
+        return await this.#point();
+      } catch (error) {
+        if (!portTaken(error)) throw error;
+        await this.#leave(error);
+      }
+    }
+    this.#runtime = new Miniflare(options);
     await this.#point();
+  }
+
+  async #leave(reason: unknown): Promise<void> {
+    log("warn", "the runtime's port was taken by another program; it moves to a free one", { reason: text(reason) });
+    await this.#runtime?.dispose().catch(() => undefined);
+    this.#runtime = null;
   }
 
   async #point(): Promise<void> {
@@ -186,6 +214,31 @@ export class Stage {
     log("warn", "the runtime crashed and was started again", { pid: this.workerdPid });
     await this.#point().catch((error) => log("error", "the runtime did not come back", { reason: text(error) }));
   }
+
+  /** A process of the runtime has ended, by a reload, at the very end, or by itself. Does one serve again? */
+  ended(): void {
+    this.#last = this.#last
+      .then(() => this.#recover())
+      .catch((error) => log("error", "the runtime did not come back", { reason: text(error) }));
+  }
+
+  /** miniflare starts a crashed runtime again once; where that fails, a fresh one is made. */
+  async #recover(): Promise<void> {
+    const runtime = this.#runtime;
+    if (runtime === null || this.#disposed) return;
+    try {
+      await runtime.ready;
+    } catch (error) {
+      if (this.#disposed) return;
+      await this.#leave(error);
+      await this.#front.hold(0, () => this.#run(build(this.#world, this.#around)));
+      log("warn", "the runtime crashed and was started again", { pid: this.workerdPid });
+    }
+  }
+}
+
+function portTaken(error: unknown): boolean {
+  return (error as { code?: string }).code === "ERR_ADDRESS_IN_USE" || text(error).includes("Address already in use");
 }
 
 function codeKey(version: Version): string {

@@ -12,6 +12,7 @@ import pytest
 
 from tests.local.host.conftest import StartHost
 from tests.local.host.driver import Host, Version, says, until
+from tests.local.host.ports import Thief, listening
 
 pytestmark = pytest.mark.long
 
@@ -134,6 +135,36 @@ def test_the_runtime_comes_back_when_it_is_killed(start: StartHost) -> None:
     until(lambda: host.admin.get("/health").json()["workerd_pid"] not in (pid, None))
     assert host.apply(host.worker("count", [(stable, 100), (candidate, 0)]))["reloaded"] is False
     assert host.get().text == "stable 3"
+
+
+def test_a_reload_lands_elsewhere_when_another_program_takes_its_port(start: StartHost) -> None:
+    host = start()
+    host.apply(host.worker("count", [(counting("first"), 100)]))
+    assert host.get().text == "first 1"
+    thief = Thief(listening(host.admin.get("/health").json()["workerd_pid"]))
+    try:
+        assert host.apply(host.worker("count", [(counting("second"), 100)]))["reloaded"] is True
+        assert host.get().text == "second 2"
+    finally:
+        assert thief.close(), "no port was taken: this run shows nothing"
+    assert host.events("the runtime's port was taken by another program; it moves to a free one")
+
+
+def test_a_crashed_runtime_comes_back_elsewhere_when_another_program_takes_its_port(start: StartHost) -> None:
+    host = start()
+    host.apply(host.worker("count", [(counting("a"), 100)]))
+    assert host.get().text == "a 1"
+    pid = host.admin.get("/health").json()["workerd_pid"]
+    thief = Thief(listening(pid))
+    try:
+        os.kill(pid, signal.SIGKILL)
+        ends(pid)
+        until(lambda: host.admin.get("/health").json()["workerd_pid"] not in (pid, None))
+        until(lambda: host.get().text == "a 2")
+    finally:
+        assert thief.close(), "no port was taken: this run shows nothing"
+    assert host.apply(host.worker("count", [(counting("b"), 100)]))["reloaded"] is True
+    assert host.get().text == "b 3"
 
 
 def test_no_process_is_left_when_stdin_closes_or_on_a_signal(start: StartHost) -> None:
