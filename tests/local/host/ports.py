@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 import time
@@ -17,7 +16,7 @@ def listening(pid: int) -> list[int]:
     inodes = set()
     for entry in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(OSError):
-            inodes.add(os.readlink(entry))
+            inodes.add(str(entry.readlink()))
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return [int(one[1].split(":")[1], 16) for one in lines if one[3] == _LISTENS and f"socket:[{one[9]}]" in inodes]
 
