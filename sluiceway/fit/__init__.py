@@ -1,0 +1,1 @@
+"""Which tier a model fits, by its config.json alone, and by how much it misses."""
