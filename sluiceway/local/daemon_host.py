@@ -149,7 +149,7 @@ class Host:
         await self._end(process)
         error = said.get("error", {})
         if error.get("code") == "port_in_use":
-            raise port_in_use(self.front_port, "front")
+            raise PortInUse(self.front_port, "front")
         shown = error.get("message") or f"it ended with code {process.returncode}"
         raise SluicewayError(f"the Workers host did not start: {shown}", hint=_HINT)
 
@@ -172,17 +172,20 @@ class Host:
 _HINT = "see `sluiceway local logs host`"
 
 
-def port_in_use(port: int, which: str) -> UserError:
+class PortInUse(UserError):
     """``which`` is ``front`` (Workers) or ``api``."""
-    option, variable = {
-        "front": ("--port", "SLUICEWAY_LOCAL_PORT"),
-        "api": ("--api-port", "SLUICEWAY_LOCAL_API_PORT"),
-    }[which]
-    return UserError(
-        f"port {port} is in use by another program",
-        path=variable,
-        hint=f"stop that program, or choose another port: `sluiceway local start {option} {port + 10}`",
-    )
+
+    def __init__(self, port: int, which: str) -> None:
+        option, variable = {
+            "front": ("--port", "SLUICEWAY_LOCAL_PORT"),
+            "api": ("--api-port", "SLUICEWAY_LOCAL_API_PORT"),
+        }[which]
+        super().__init__(
+            f"port {port} is in use by another program",
+            path=variable,
+            hint=f"stop that program, or choose another port: `sluiceway local start {option} {port + 10}`",
+        )
+        self.which = which
 
 
 def host_command(node: Path) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ import uvicorn
 from sluiceway.errors import UserError
 from sluiceway.local.connection import Connection
 from sluiceway.local.daemon_app import StageApp
-from sluiceway.local.daemon_host import Host, HostReady, host_command, port_in_use
+from sluiceway.local.daemon_host import Host, HostReady, PortInUse, host_command
 from sluiceway.local.daemon_logs import RotatingLines
 from sluiceway.local.daemon_report import Reporter
 from sluiceway.local.lifecycle_code import fingerprint
@@ -35,6 +35,7 @@ from sluiceway.local.runtime_file import Runtime, load_runtime, remove_runtime, 
 from sluiceway.processes import is_same_process, process_start
 
 LOOPBACK = "127.0.0.1"
+FRONT_TRIES = 5
 log = logging.getLogger("sluiceway.local")
 
 
@@ -61,6 +62,21 @@ async def serve(*, data: Path, ports: Ports, node: Path, reporter: Reporter, ai_
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
     _end_leftovers(data)
+    for _ in range(FRONT_TRIES - 1):
+        try:
+            await _serve_once(data, ports, node, reporter, ai_url, stop)
+            return
+        except PortInUse as error:
+            if ports.front != 0 or error.which != "front":
+                raise
+            # A free port was found for the host, and given to another program before the host had it.
+            log.warning("%s; another one is taken", error)
+    await _serve_once(data, ports, node, reporter, ai_url, stop)
+
+
+async def _serve_once(
+    data: Path, ports: Ports, node: Path, reporter: Reporter, ai_url: str | None, stop: asyncio.Event
+) -> None:
     async with AsyncExitStack() as stack:
         listener, front_port = _listen(ports, stack)
         stage = _Stage(data=data, node=node, front_port=front_port, api=_url(listener.getsockname()[1]))
@@ -199,7 +215,7 @@ def bind(port: int, which: str) -> socket.socket:
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            raise port_in_use(port, which) from error
+            raise PortInUse(port, which) from error
         hint = "choose another port; those below 1024 are for root alone, and 0 takes a free one"
         raise UserError(f"port {port} can't be used: {error.strerror}", path=variable, hint=hint) from error
 

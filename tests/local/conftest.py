@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,19 @@ from sluiceway.workspace import Workspace
 from tests.node import NODE
 
 CHECKOUT = Path(__file__).parents[2]
+_LINES = 40
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, object, object]:
+    """A test that failed on a stage shows what that stage wrote: its processes are gone when a person looks."""
+    report = yield
+    if isinstance(report, pytest.TestReport) and report.failed and isinstance(item, pytest.Function):
+        for stage in (one for one in item.funcargs.values() if isinstance(one, LocalStage)):
+            for log in sorted((stage.data / "logs").glob("*.log")):
+                lines = log.read_text(errors="replace").splitlines()[-_LINES:]
+                report.sections.append((f"the end of the stage's {log.name}", "\n".join(lines)))
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -156,6 +156,31 @@ def test_a_port_in_use_is_one_clear_error_and_changes_nothing(data: Path, which:
     assert not (data / "token").exists()
 
 
+_STOLEN = """
+import sys
+from sluiceway.local import daemon, daemon_stage
+find, taken = daemon_stage._listen, [int(sys.argv.pop(1))]
+def stolen(ports, stack):
+    listener, front = find(ports, stack)
+    return listener, taken.pop() if taken else front
+daemon_stage._listen = stolen
+sys.exit(daemon.main(sys.argv[1:]))
+"""
+
+
+def test_a_free_port_that_is_given_to_another_program_before_the_host_has_it_is_replaced(data: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        options = ["--data", str(data), "--node", str(NODE), "--front-port", "0", "--api-port", "0"]
+        stage = subprocess.Popen([sys.executable, "-c", _STOLEN, port, *options])
+        try:
+            assert until(lambda: lifecycle.status(data).state == "running")
+            assert not lifecycle.require_runtime(data).front_url.endswith(f":{port}")
+        finally:
+            lifecycle.stop(data)
+            assert stage.wait(timeout=20) == 0
+
+
 @pytest.mark.parametrize(("front", "api"), [(70_000, 0), (0, -1)])
 def test_a_port_that_is_none_is_refused(data: Path, front: int, api: int) -> None:
     with pytest.raises(UserError, match="0 to 65535"):
