@@ -36,6 +36,9 @@ from sluiceway.processes import is_same_process, process_start
 
 LOOPBACK = "127.0.0.1"
 FRONT_TRIES = 5
+KEEP_ALIVE = 75
+"""Seconds for which an idle connection is kept, well over what its clients keep one: workerd and httpx let go after
+five. Were it as long, a request now and then would be sent just as the connection is closed, and be lost."""
 log = logging.getLogger("sluiceway.local")
 
 
@@ -166,6 +169,7 @@ def _server_config(app: StageApp) -> uvicorn.Config:
         server_header=False,
         ws="none",
         timeout_graceful_shutdown=3,
+        timeout_keep_alive=KEEP_ALIVE,
     )
 
 

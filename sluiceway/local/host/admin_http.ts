@@ -38,7 +38,9 @@ export class AdminHttp {
     this.#stage = stage;
     this.#schedule = schedule;
     this.#expected = Buffer.from(`Bearer ${token}`);
-    this.#server = createServer({ requestTimeout: 0 }, (request, response) => void this.#serve(request, response));
+    // Kept longer than its client keeps a connection (5 s): else a call is now and then sent as it is closed, and lost.
+    const kept = { requestTimeout: 0, keepAliveTimeout: 75_000 };
+    this.#server = createServer(kept, (request, response) => void this.#serve(request, response));
   }
 
   /** Resolves to the URL. */

@@ -6,7 +6,10 @@ import socket
 import stat
 import subprocess
 import sys
+import time
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -154,6 +157,23 @@ def test_a_port_in_use_is_one_clear_error_and_changes_nothing(data: Path, which:
     assert "sluiceway local start --" in (caught.value.hint or "")
     assert lifecycle.status(data).state == "stopped"
     assert not (data / "token").exists()
+
+
+def test_an_idle_connection_is_kept_longer_than_clients_keep_theirs(running: tuple[Path, Runtime]) -> None:
+    """A client that lets go after five seconds must never meet a server that does so at the same moment."""
+    _, runtime = running
+    urls = (runtime.api_url, runtime.host_admin_url, runtime.front_url)
+    lines = [HTTPConnection("127.0.0.1", urlsplit(url).port, timeout=10) for url in urls]
+    for line in lines:
+        line.connect()
+        line.auto_open = 0  # one that was closed stays closed
+    for _ in range(2):
+        for line in lines:
+            line.request("GET", "/")
+            line.getresponse().read()
+        time.sleep(7)
+    for line in lines:
+        line.close()
 
 
 _STOLEN = """
