@@ -1,22 +1,25 @@
 """Uploads in parts of one size: R2 refuses others only at the end, after gigabytes.
 
 An upload that was killed stays open and is taken up again with the part size that it began with, whatever
-is configured now. One that fails is aborted. No upload to the key is left open once its object is there.
+is configured now. One that is refused is aborted; one whose server went away waits for the next run.
+No upload to the key is left open once its object is there.
 """
 
 from __future__ import annotations
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from sluiceway.cloudflare.r2_faults import code
+from sluiceway.cloudflare.r2_journal import Journal, Sent
 from sluiceway.errors import UserError
 
 if TYPE_CHECKING:
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
 MIB: Final = 1 << 20
 MOST_PARTS: Final = 10_000
-# The local stage's S3 can't list uploads: then nothing is taken up again, and nothing else changes.
+# The local stage's S3 can't list uploads: there, only what a journal knows is taken up again.
 _CANNOT: Final = {"NotImplemented", "501"}
 
 
@@ -39,6 +42,24 @@ class Target:
     content_type: str
 
 
+def _silent(size: int) -> None:
+    return
+
+
+@dataclass(frozen=True)
+class How:
+    """Parts of ``part_size`` bytes, ``parallel`` of them at a time.
+
+    ``tell`` gets the bytes of each part that is there. With a ``journal``, a killed upload is taken up
+    again also where the server can't list its open ones.
+    """
+
+    part_size: int
+    parallel: int = 1
+    journal: Journal | None = None
+    tell: Callable[[int], None] = _silent
+
+
 @dataclass(frozen=True)
 class _Open:
     """An upload under way: its part size, and the tags of the parts that are there by number."""
@@ -46,6 +67,13 @@ class _Open:
     id: str
     part_size: int
     tags: dict[int, str]
+    digests: dict[int, str] = field(default_factory=dict)
+
+    def there(self, number: int, data: bytes) -> str | None:
+        """The tag of a part that needn't be sent. Where its digest is known, it must be that of ``data``."""
+        tag = self.tags.get(number)
+        known = self.digests.get(number)
+        return tag if known is None or known == md5(data) else None
 
 
 def md5(data: bytes) -> str:
@@ -60,53 +88,102 @@ def fitting(part_size: int, size: int) -> int:
     return -(-size // (MOST_PARTS * MIB)) * MIB
 
 
-def send(client: S3Client, target: Target, path: Path, part_size: int) -> None:
+def send(client: S3Client, target: Target, path: Path, how: How) -> None:
     """Uploads ``path`` in parts, or finishes an open upload of it. UserError when the file changes meanwhile."""
-    size = path.stat().st_size
-    upload = _take_up(client, target, size) or _begin(client, target, fitting(part_size, size))
+    upload = _take_up(client, target, path.stat().st_size, how.journal)
+    if upload is None:
+        _finish(client, target, path, _begin(client, target, path, how), how)
+        return
     try:
-        parts = _send_parts(client, target, path, upload)
+        _finish(client, target, path, upload, how)
+    except ClientError as error:
+        if how.journal is None or code(error) != "NoSuchUpload":
+            raise
+        # The journal knew an upload that the server has given up meanwhile.
+        _finish(client, target, path, _begin(client, target, path, how), how)
+
+
+def _finish(client: S3Client, target: Target, path: Path, upload: _Open, how: How) -> None:
+    try:
+        parts = _send_parts(client, target, path, upload, how)
         client.complete_multipart_upload(
             Bucket=target.bucket, Key=target.key, UploadId=upload.id, MultipartUpload={"Parts": parts}
         )
+    except BotoCoreError:
+        # Nobody answers: what was sent stays for the next run, or for the bucket's lifecycle rule.
+        raise
     except Exception:
-        # An interrupt isn't caught here: what was sent stays for the next run, or for the bucket's lifecycle rule.
+        # An interrupt isn't caught here, and leaves the upload open too.
         with suppress(ClientError, BotoCoreError):  # the first failure is the one to tell
             _abort(client, target, upload.id)
+        if how.journal:
+            how.journal.forget()
         raise
+    if how.journal:
+        how.journal.forget()
     for left in _open_uploads(client, target):
         _abort(client, target, left)
 
 
-def _begin(client: S3Client, target: Target, part_size: int) -> _Open:
+def _begin(client: S3Client, target: Target, path: Path, how: How) -> _Open:
     made = client.create_multipart_upload(
         Bucket=target.bucket,
         Key=target.key,
         ContentType=target.content_type,
         Metadata={"sha256": target.sha256},
     )
+    part_size = fitting(how.part_size, path.stat().st_size)
+    if how.journal:
+        how.journal.begin(made["UploadId"], part_size)
     return _Open(made["UploadId"], part_size, {})
 
 
-def _send_parts(client: S3Client, target: Target, path: Path, upload: _Open) -> list[CompletedPartTypeDef]:
-    parts: list[CompletedPartTypeDef] = []
+def _send_parts(client: S3Client, target: Target, path: Path, upload: _Open, how: How) -> list[CompletedPartTypeDef]:
+    """The parts in their order, once all are there. At most ``how.parallel`` and one more are in memory."""
+    done: dict[int, str] = {}
     running = hashlib.sha256()
-    for number, data in enumerate(_pieces(path, upload.part_size), 1):
-        running.update(data)
-        tag = upload.tags.get(number)
-        if tag is None:
-            tag = client.upload_part(
-                Bucket=target.bucket,
-                Key=target.key,
-                UploadId=upload.id,
-                PartNumber=number,
-                Body=data,
-                ContentMD5=md5(data),
-            )["ETag"]
-        parts.append({"PartNumber": number, "ETag": tag})
+    waiting: dict[Future[Sent], tuple[int, int]] = {}
+
+    def collect(least: int) -> None:
+        while len(waiting) > least:
+            for ready in wait(waiting, return_when=FIRST_COMPLETED).done:
+                number, size = waiting.pop(ready)
+                sent = ready.result()
+                done[number] = sent.tag
+                if how.journal:
+                    how.journal.add(number, sent)
+                how.tell(size)
+
+    with ThreadPoolExecutor(how.parallel) as pool:
+        try:
+            for number, data in enumerate(_pieces(path, upload.part_size), 1):
+                running.update(data)
+                there = upload.there(number, data)
+                if there is not None:
+                    done[number] = there
+                    how.tell(len(data))
+                    continue
+                collect(how.parallel - 1)
+                waiting[pool.submit(_send_part, client, target, upload.id, number, data)] = (number, len(data))
+            collect(0)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
     if running.hexdigest() != target.sha256:
         raise UserError("the file changed while it was uploaded", path=str(path), hint="run the command again")
-    return parts
+    return [{"PartNumber": number, "ETag": done[number]} for number in sorted(done)]
+
+
+def _send_part(client: S3Client, target: Target, upload_id: str, number: int, data: bytes) -> Sent:
+    digest = md5(data)
+    answer = client.upload_part(
+        Bucket=target.bucket,
+        Key=target.key,
+        UploadId=upload_id,
+        PartNumber=number,
+        Body=data,
+        ContentMD5=digest,
+    )
+    return Sent(answer["ETag"], digest)
 
 
 def _pieces(path: Path, part_size: int) -> Iterator[bytes]:
@@ -115,7 +192,11 @@ def _pieces(path: Path, part_size: int) -> Iterator[bytes]:
             yield data
 
 
-def _take_up(client: S3Client, target: Target, size: int) -> _Open | None:
+def _take_up(client: S3Client, target: Target, size: int, journal: Journal | None) -> _Open | None:
+    noted = journal.read() if journal else None
+    if noted:
+        tags = {number: sent.tag for number, sent in noted.parts.items()}
+        return _Open(noted.id, noted.part_size, tags, {number: sent.md5 for number, sent in noted.parts.items()})
     # Only the key can tell what an open upload holds: without the digest in it, it may be another file's.
     if target.sha256 not in target.key:
         return None

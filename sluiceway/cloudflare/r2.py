@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,9 +12,10 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from sluiceway.cloudflare import multipart
-from sluiceway.cloudflare.multipart import MIB, Target
+from sluiceway.cloudflare.multipart import MIB, How, Target
 from sluiceway.cloudflare.r2_client import bucket_at_endpoint, client, endpoint
 from sluiceway.cloudflare.r2_faults import is_missing, told
+from sluiceway.cloudflare.r2_journal import opened, place
 from sluiceway.cloudflare.r2_keys import Credentials, credentials, local_token_id
 from sluiceway.errors import SluicewayError, UserError
 
@@ -37,10 +40,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Sizes:
-    """In bytes: files up to ``single`` go in one request, larger ones in parts of ``part``."""
+    """In bytes: files up to ``single`` go in one request, larger ones in parts of ``part``, ``parallel`` at a time."""
 
     single: int = 16 * MIB
     part: int = 8 * MIB
+    parallel: int = 1
 
 
 @dataclass(frozen=True)
@@ -96,21 +100,26 @@ def upload(
     content_type: str,
     *,
     sizes: Sizes | None = None,
+    journals: Path | None = None,
+    tell: Callable[[int], None] = lambda size: None,
 ) -> UploadResult:
     """Puts the file at ``path`` under ``key`` unless it is there already, and reads back size and digest.
 
+    ``tell`` gets the bytes that are there, part by part. ``journals``: the folder where an upload in parts notes
+    what it sent, so that it can be taken up after a kill also where the server can't say.
     Safe to run again after any interruption, and by two processes at once. UserError when the file isn't there
     or isn't the one of ``sha256``; SluicewayError when R2 refuses, can't be reached or holds something else.
     """
     size = _checked(path, sha256)
     there = head(client, bucket, key)
     if there and (there.size, there.sha256) == (size, sha256):
+        tell(size)
         return UploadResult(there.etag, size, sha256, uploaded=False)
     target = Target(bucket, key, sha256, content_type)
     sizes = sizes or Sizes()
     with told(f"uploading {key}", f"r2://{bucket}"):
         try:
-            _send(client, target, path, sizes)
+            _send(client, target, path, sizes, journals, tell)
         except ClientError:
             # Another process may have finished the same upload, which ends ours: what counts is what lies there.
             there = head(client, bucket, key)
@@ -119,9 +128,14 @@ def upload(
     return _read_back(client, target, size)
 
 
-def _send(client: S3Client, target: Target, path: Path, sizes: Sizes) -> None:
+def _send(
+    client: S3Client, target: Target, path: Path, sizes: Sizes, journals: Path | None, tell: Callable[[int], None]
+) -> None:
     if path.stat().st_size > sizes.single:
-        multipart.send(client, target, path, sizes.part)
+        subject = (client.meta.endpoint_url, target.bucket, target.key, target.sha256)
+        noting = opened(place(journals, *subject), *subject) if journals else nullcontext()
+        with noting as journal:
+            multipart.send(client, target, path, How(sizes.part, sizes.parallel, journal, tell))
         return
     data = path.read_bytes()
     client.put_object(
@@ -132,6 +146,7 @@ def _send(client: S3Client, target: Target, path: Path, sizes: Sizes) -> None:
         ContentMD5=multipart.md5(data),
         Metadata={"sha256": target.sha256},
     )
+    tell(len(data))
 
 
 def _read_back(client: S3Client, target: Target, size: int) -> UploadResult:

@@ -48,6 +48,7 @@ class FakeS3:
     fail_part: int | None = None
     lie_about_size: bool = False
     forget_metadata: bool = False
+    can_list: bool = True
     on_part: Any = None
     made: int = 0
     settled: threading.Event = field(default_factory=threading.Event)
@@ -147,6 +148,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, f"<R><Bucket>{BUCKET}</Bucket><Key>{key}</Key><ETag>{_tag(data)}</ETag></R>".encode())
 
     def _get(self, key: str, query: dict[str, str], body: bytes, headers: dict[str, str]) -> None:
+        if not self.state.can_list:
+            raise _Refused(501, "NotImplemented")
         if "uploads" in query:
             listed = "".join(
                 f"<Upload><Key>{upload.key}</Key><UploadId>{name}</UploadId></Upload>"
