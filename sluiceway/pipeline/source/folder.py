@@ -1,0 +1,45 @@
+"""A source that is a folder: its files of known kinds are copied, and nothing else of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from sluiceway.errors import UserError
+from sluiceway.pipeline.source import kinds
+
+
+def files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Name (with forward slashes) and path of each file below ``folder``, by name. UserError for a link in it."""
+    found: list[tuple[str, Path]] = []
+    for base, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            path = Path(base, name)
+            if path.is_symlink():
+                hint = "put the file itself there"
+                raise UserError("a source holds no links", path=path.relative_to(folder).as_posix(), hint=hint)
+            if name in names:
+                found.append((path.relative_to(folder).as_posix(), path))
+        folders[:] = [name for name in folders if not name.startswith((".", "__pycache__"))]
+    yield from sorted(found)
+
+
+def copy(folder: Path, out: Path, shown: str, extra: tuple[str, ...] = ()) -> None:
+    """Copies what a model is made of into ``out``; ``extra`` names files that may come too, and ``shown`` the source."""
+    left = []
+    taken = []
+    for name, path in files(folder):
+        if not (kinds.is_wanted(path.name) or path.name in extra):
+            left.append(name)
+            continue
+        if path.stat().st_nlink > 1 and kinds.is_wanted(path.name, ("*.onnx", "*.data")):
+            hint = "copy it: a hard link may be changed from outside"
+            raise UserError("is a hard link", path=f"{shown}/{name}", hint=hint)
+        kinds.check_first_bytes(path, f"{shown}/{name}")
+        target = out / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+        taken.append(name)
+    kinds.require_weights(taken, left, shown)
