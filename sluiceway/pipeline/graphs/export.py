@@ -1,0 +1,151 @@
+"""The way in: a folder with weights and config.json becomes a folder with model.onnx and its tokenizer files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx_ir as ir
+
+from sluiceway.errors import SluicewayError, UserError
+from sluiceway.pipeline.graphs.bert import BertHead, draw_bert
+from sluiceway.pipeline.graphs.builder import Builder
+from sluiceway.pipeline.graphs.config import bert_config, llama_config, read_config
+from sluiceway.pipeline.graphs.llama import draw_llama
+from sluiceway.pipeline.graphs.weights import Weights, read_weights
+
+VERSION = 1
+"""Rises whenever the same source would give other bytes."""
+
+KINDS = ("encoder", "classifier", "causal-lm")
+COMPANIONS = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "tokenizer.model",
+    "chat_template.jinja",
+    "LICENSE",
+    "NOTICE",
+)
+"""What is carried over beside the graph, where the source has it."""
+
+INLINE_LIMIT = 1_500_000_000
+"""Bytes of weights above which they lie in model.onnx.data: a protobuf ends at 2 GB."""
+
+
+@dataclass(frozen=True)
+class ExportSettings:
+    """``kind`` is one of KINDS. ``cache``: a causal LM with past and present. ``token_types``: a third input."""
+
+    kind: str
+    opset: int = 17
+    ir_version: int = 8
+    cache: bool = True
+    token_types: bool = False
+    inline_limit: int = INLINE_LIMIT
+
+
+@dataclass(frozen=True)
+class Exported:
+    """``path`` is model.onnx. ``parameters`` counts the numbers of all weights; ``files`` are the names written."""
+
+    path: Path
+    nodes: int
+    parameters: int
+    files: tuple[str, ...]
+
+
+def export(source: Path, out: Path, settings: ExportSettings) -> Exported:
+    """Writes ``out``/model.onnx and what belongs beside it. ``out`` exists.
+
+    Raises UserError (path=the file at fault) for an architecture that isn't drawn here, a missing, left-over or
+    misshapen tensor; nothing is written then. Raises SluicewayError when the runtime can't open what was written.
+    """
+    model = draw(source, settings)
+    bytes_inside = sum(value.const_value.nbytes for value in model.graph.initializers.values() if value.const_value)
+    apart = bytes_inside > settings.inline_limit
+    path = out / "model.onnx"
+    ir.save(model, path, external_data="model.onnx.data" if apart else None, size_threshold_bytes=1024)
+    _open(path)
+    names = [name for name in COMPANIONS if (source / name).is_file()]
+    for name in names:
+        shutil.copyfile(source / name, out / name)
+    written = ("model.onnx", *(("model.onnx.data",) if apart else ()), *names)
+    numbers = sum(value.const_value.size for value in model.graph.initializers.values() if value.const_value)
+    return Exported(path, len(model.graph), numbers, written)
+
+
+def draw(source: Path, settings: ExportSettings) -> ir.Model:
+    """The graph in memory. Raises UserError."""
+    if settings.kind not in KINDS:
+        raise UserError(f"a kind is {', '.join(KINDS)}", path="export.kind", got=settings.kind, hint="take one of them")
+    if not 17 <= settings.opset <= 21:
+        hint = "17 is what every onnxruntime-web in use reads"
+        raise UserError("an opset from 17 to 21 is drawn here", path="export.opset", got=settings.opset, hint=hint)
+    builder = Builder(settings.opset)
+    document, path = read_config(source), str(source / "config.json")
+    weights, facts = _draw(builder, document, source, path, settings)
+    weights.finish()
+    return builder.model(str(document.get("model_type")), settings.ir_version, facts)
+
+
+def _draw(
+    builder: Builder, document: Mapping[str, Any], source: Path, path: str, settings: ExportSettings
+) -> tuple[Weights, dict[str, str]]:
+    if settings.kind == "causal-lm":
+        config = llama_config(document, path)
+        weights = read_weights(source, "")
+        draw_llama(builder, config, weights, settings.cache)
+        return weights, {}
+    encoder = bert_config(document, path)
+    weights = read_weights(source, "bert.")
+    draw_bert(builder, encoder, weights, _head(source, settings))
+    return weights, {"labels": json.dumps(encoder.labels)} if settings.kind == "classifier" else {}
+
+
+def _head(source: Path, settings: ExportSettings) -> BertHead:
+    """How tokens become one vector, as 1_Pooling/config.json and modules.json say where they are there."""
+    if settings.kind == "classifier":
+        return BertHead("classifier", token_types=settings.token_types)
+    modules, normalize = source / "modules.json", True
+    if modules.is_file():
+        kinds = [str(module["type"]).rsplit(".", 1)[-1] for module in json.loads(modules.read_text("utf-8"))]
+        foreign = [kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]
+        if foreign:
+            hint = "export this model with the extra `export` (torch)"
+            raise UserError("a module that isn't drawn here", path=str(modules), got=foreign[0], hint=hint)
+        normalize = "Normalize" in kinds
+    return BertHead("embedding", _pooling(source / "1_Pooling" / "config.json"), normalize, settings.token_types)
+
+
+def _pooling(path: Path) -> str:
+    if not path.is_file():
+        return "mean"
+    modes = [
+        key for key, on in json.loads(path.read_text("utf-8")).items() if key.startswith("pooling_mode_") and on is True
+    ]
+    known = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
+    if len(modes) != 1 or modes[0] not in known:
+        raise UserError(
+            "pooling must be the mean or the first token", path=str(path), got=modes, hint="take another model"
+        )
+    return known[modes[0]]
+
+
+def _open(path: Path) -> None:
+    import onnxruntime  # type: ignore[import-untyped]
+
+    try:
+        onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    except Exception as error:  # whatever the runtime raises, the file is of no use
+        raise SluicewayError(f"the runtime can't open what was written: {error}", path=str(path)) from error
