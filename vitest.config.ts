@@ -45,6 +45,10 @@ export default defineConfig({
       },
       {
         extends: true,
+        test: { name: "inference", include: ["inference/test/**/*.test.ts"], environment: "node" },
+      },
+      {
+        extends: true,
         test: { name: "host", include: ["sluiceway/local/host/**/*.test.ts"], environment: "node" },
       },
     ],

@@ -1,0 +1,46 @@
+/**
+ * Small ONNX models beside the gateway, reached by its service binding alone: no route and no name of its own.
+ * It is a Worker apart since onnxruntime is 3.7 MB gzipped, which no request to a language model should have to carry.
+ */
+
+import { embed } from "./embed.ts";
+import { InferenceError, textOf } from "./errors.ts";
+import { Models } from "./models.ts";
+import { heapBytes } from "./ort.ts";
+import { readEmbed } from "./request.ts";
+import { Turn } from "./turn.ts";
+
+interface Env {
+  readonly MODELS: R2Bucket;
+}
+
+/** Requests that are here at once. */
+const WAITING = 64;
+
+const turn = new Turn(WAITING);
+let models: Models | null = null;
+
+async function serve(request: Request, env: Env): Promise<Response> {
+  models ??= new Models(env.MODELS);
+  const { pathname } = new URL(request.url);
+  if (request.method === "GET" && pathname === "/health")
+    return Response.json({ ok: true, models: models.count, heap_bytes: heapBytes(), waiting: turn.waiting });
+  if (request.method !== "POST" || pathname !== "/embed")
+    throw new InferenceError(404, "not_found", `there is no ${request.method} ${pathname}`);
+  const { model, tokenizer, texts, max_tokens } = readEmbed(await request.text());
+  const loaded = models;
+  const { vectors, tokens } = await turn.take(async () => embed(await loaded.get(model, tokenizer), texts, max_tokens));
+  return Response.json({ vectors: vectors.map((vector) => Array.from(vector)), tokens });
+}
+
+export default {
+  async fetch(request: Request, env: Env): Promise<Response> {
+    try {
+      return await serve(request, env);
+    } catch (error) {
+      const known = error instanceof InferenceError;
+      if (!known) console.error("inference failed", textOf(error));
+      return (known ? error : new InferenceError(500, "internal_error", textOf(error))).response();
+    }
+  },
+};

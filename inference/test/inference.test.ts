@@ -1,0 +1,118 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Miniflare } from "miniflare";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { bundled, start } from "./worker.ts";
+
+const folder = new URL("../../tests/contract/embedder/", import.meta.url);
+const content = (name: string): Buffer => readFileSync(new URL(name, folder));
+const { limit, cases } = JSON.parse(content("cases.json").toString()) as {
+  limit: number;
+  cases: { text: string; ids: number[]; vector: number[] }[];
+};
+const texts = cases.map(({ text }) => text);
+
+interface FileRef {
+  key: string;
+  sha256: string;
+  bytes: number;
+}
+interface Answer {
+  vectors: number[][];
+  tokens: number;
+  error: { code: string; message: string };
+}
+
+let runtime: Miniflare;
+
+async function put(key: string, bytes: Uint8Array): Promise<FileRef> {
+  await (await runtime.getR2Bucket("MODELS")).put(key, bytes);
+  return { key, sha256: createHash("sha256").update(bytes).digest("hex"), bytes: bytes.byteLength };
+}
+
+async function asked(body: object | string, path = "/embed"): Promise<{ status: number; answer: Answer }> {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  const response = await runtime.dispatchFetch(`http://inference${path}`, { method: "POST", body: text });
+  return { status: response.status, answer: (await response.json()) as Answer };
+}
+
+const health = async (): Promise<{ models: number; heap_bytes: number; waiting: number }> =>
+  (await (await runtime.dispatchFetch("http://inference/health")).json()) as never;
+
+let model: FileRef;
+let tokenizer: FileRef;
+
+beforeAll(async () => {
+  runtime = await start(await bundled());
+  model = await put("m", content("model.onnx"));
+  tokenizer = await put("t", content("tokenizer.json"));
+}, 60_000);
+afterAll(() => runtime?.dispose());
+
+describe("the inference Worker", () => {
+  it("gives onnxruntime's vectors, each in its text's place, alone or among others", async () => {
+    const { answer } = await asked({ model, tokenizer, texts, max_tokens: limit });
+    expect(answer.tokens).toBe(cases.reduce((sum, { ids }) => sum + ids.length, 0));
+    for (const [at, { vector }] of cases.entries()) {
+      for (const [place, value] of vector.entries()) expect(answer.vectors[at]?.[place]).toBeCloseTo(value, 4);
+    }
+    const alone = await asked({ model, tokenizer, texts: [texts[1]], max_tokens: limit });
+    for (const [place, value] of (alone.answer.vectors[0] as number[]).entries())
+      expect(value).toBeCloseTo(cases[1]?.vector[place] as number, 4);
+  });
+
+  it("loads a model once however many ask at once, and answers all of them", async () => {
+    const many = await Promise.all(
+      Array.from({ length: 40 }, () => asked({ model, tokenizer, texts: texts.slice(0, 3), max_tokens: limit })),
+    );
+    expect(many.map(({ status }) => status)).toEqual(Array(40).fill(200));
+    expect(await health()).toMatchObject({ models: 1, waiting: 0 });
+  });
+
+  it("never uses a file that isn't what was declared, and goes on with the next request", async () => {
+    const flipped = Uint8Array.from(content("model.onnx"));
+    flipped[100] = (flipped[100] as number) ^ 1;
+    await put("damaged", flipped);
+    // A digest that hasn't been loaded: one that has is never fetched again.
+    const damaged = { ...model, key: "damaged", sha256: "f".repeat(64) };
+    const short = await put("short", content("model.onnx").subarray(0, 200));
+    const wrong: [FileRef, FileRef, number, string][] = [
+      [damaged, tokenizer, 422, "artifact_damaged"],
+      [{ ...short, bytes: 4_000 }, tokenizer, 422, "artifact_damaged"],
+      [short, tokenizer, 422, "model_unfit"],
+      [{ ...model, key: "none", sha256: "e".repeat(64) }, tokenizer, 404, "artifact_not_found"],
+      [model, model, 422, "tokenizer_unfit"],
+      [{ ...model, sha256: "0".repeat(64), bytes: 40 * 1024 * 1024 }, tokenizer, 422, "model_too_large"],
+    ];
+    for (const [first, second, status, code] of wrong) {
+      const found = await asked({ model: first, tokenizer: second, texts: ["a"], max_tokens: limit });
+      expect([found.status, found.answer.error.code]).toEqual([status, code]);
+    }
+    expect((await asked({ model, tokenizer, texts: ["a"], max_tokens: limit })).status).toBe(200);
+  });
+
+  it("a model that was not there is found once it is published", async () => {
+    const other = await put("late-t", Buffer.concat([content("tokenizer.json"), Buffer.from("\n")]));
+    const late = { ...model, key: "late" };
+    expect((await asked({ model: late, tokenizer: other, texts: ["a"], max_tokens: limit })).status).toBe(404);
+    await put("late", content("model.onnx"));
+    expect((await asked({ model: late, tokenizer: other, texts: ["a"], max_tokens: limit })).status).toBe(200);
+  });
+
+  it.each([
+    ["no JSON", "{"],
+    ["no texts", { texts: [] }],
+    ["a text that is none", { texts: [1] }],
+    ["a limit that leaves no room", { max_tokens: 2 }],
+    ["a digest that is none", { model: { key: "m", sha256: "x", bytes: 1 } }],
+    ["an unknown field", { other: 1 }],
+  ])("refuses a request with %s by a sentence", async (_, change) => {
+    const body = typeof change === "string" ? change : { model, tokenizer, texts: ["a"], max_tokens: limit, ...change };
+    const { status, answer } = await asked(body);
+    expect([status, answer.error.code]).toEqual([400, "invalid_request"]);
+  });
+
+  it("has no other paths", async () => {
+    expect((await asked({}, "/")).status).toBe(404);
+  });
+});
