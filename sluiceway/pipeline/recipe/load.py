@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -56,11 +56,13 @@ Source = Folder | Wheel | HuggingFace | Train
 class Recipe:
     """A recipe whose values were found good. ``name`` is its file's, ``folder`` is models/recipes of the checkout.
 
-    ``data``: the rows that the model is validated on. ``file``: the recipe as errors name it.
+    ``data``: the rows that the model is validated on. ``file``: the recipe as errors name it, ``document``:
+    what it said when it was read.
     """
 
     name: str
     file: str
+    document: Mapping[str, Any]
     folder: Path
     model: str
     task: str
@@ -95,8 +97,11 @@ def find(root: Path, asked: str) -> Path:
     return root / FOLDER / f"{asked}.yaml"
 
 
-def load(root: Path, asked: str) -> Recipe:
-    """The recipe ``asked`` (a name, or a path of a YAML file). UserError at the first fault."""
+def load(root: Path, asked: str, document: Mapping[str, Any] | None = None) -> Recipe:
+    """The recipe ``asked`` (a name, or a path of a YAML file); ``document`` is taken for what the file says.
+
+    UserError at the first fault.
+    """
     path = find(root, asked)
     shown = f"{FOLDER}/{path.name}" if path.parent == root / FOLDER else str(path)
 
@@ -107,11 +112,12 @@ def load(root: Path, asked: str) -> Recipe:
         name = check_model_name(path.stem)
     except Fault as fault:
         raise UserError(fault.message, path=shown, got=fault.got, hint=fault.hint) from None
+    said = yaml_file.read(path, shown) if document is None else dict(document)
     try:
-        stated = RecipeFile.model_validate(yaml_file.read(path, shown))
+        stated = RecipeFile.model_validate(said)
     except ValidationError as error:
         raise told(error, RecipeFile, where) from None
-    return _recipe(name, shown, path.parent, stated, where)
+    return replace(_recipe(name, shown, path.parent, stated, where), document=said)
 
 
 def _recipe(name: str, shown: str, folder: Path, stated: RecipeFile, where: Where) -> Recipe:
@@ -122,6 +128,7 @@ def _recipe(name: str, shown: str, folder: Path, stated: RecipeFile, where: Wher
     return Recipe(
         name=name,
         file=shown,
+        document=MappingProxyType({}),
         folder=folder,
         model=stated.model,
         task=stated.task,
@@ -152,10 +159,11 @@ def _source(folder: Path, stated: RecipeFile, where: Where) -> Source:
 
 
 def _passes(folder: Path, raw: Sequence[Mapping[str, Any]], key: str, where: Where) -> Passes:
-    return tuple(_pass(folder, each, f"{key}[{at}]", where) for at, each in enumerate(raw))
+    return tuple(parse_pass(folder, each, f"{key}[{at}]", where) for at, each in enumerate(raw))
 
 
-def _pass(folder: Path, raw: Mapping[str, Any], at: str, where: Where) -> PassBlock:
+def parse_pass(folder: Path, raw: Mapping[str, Any], at: str, where: Where) -> PassBlock:
+    """One pass of a recipe in ``folder``; ``at``: its place there, and ``where`` makes a path of it for errors."""
     kinds = ", ".join(PASS_BLOCKS)
     if "kind" not in raw:
         raise UserError("is required", path=where(f"{at}.kind"), hint=f"add kind: one of {kinds}")
