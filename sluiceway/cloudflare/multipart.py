@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -42,6 +42,13 @@ class Target:
     content_type: str
 
 
+class _Part(TypedDict):
+    Bucket: str
+    Key: str
+    UploadId: str
+    PartNumber: int
+
+
 def _silent(size: int) -> None:
     return
 
@@ -67,13 +74,12 @@ class _Open:
     id: str
     part_size: int
     tags: dict[int, str]
-    digests: dict[int, str] = field(default_factory=dict)
+    prefixes: dict[int, str] = field(default_factory=dict)
 
-    def there(self, number: int, data: bytes) -> str | None:
-        """The tag of a part that needn't be sent. Where its digest is known, it must be that of ``data``."""
-        tag = self.tags.get(number)
-        known = self.digests.get(number)
-        return tag if known is None or known == md5(data) else None
+    def there(self, number: int, prefix: str) -> str | None:
+        """The tag of a part that needn't be sent. Where it is known what the file was up to the part's end, then
+        ``prefix``, the sha256 of that, must be the same still."""
+        return self.tags.get(number) if self.prefixes.get(number, prefix) == prefix else None
 
 
 def md5(data: bytes) -> str:
@@ -142,29 +148,30 @@ def _send_parts(client: S3Client, target: Target, path: Path, upload: _Open, how
     """The parts in their order, once all are there. At most ``how.parallel`` and one more are in memory."""
     done: dict[int, str] = {}
     running = hashlib.sha256()
-    waiting: dict[Future[Sent], tuple[int, int]] = {}
+    waiting: dict[Future[str], tuple[int, str, int]] = {}
 
     def collect(least: int) -> None:
         while len(waiting) > least:
             for ready in wait(waiting, return_when=FIRST_COMPLETED).done:
-                number, size = waiting.pop(ready)
-                sent = ready.result()
-                done[number] = sent.tag
+                number, prefix, size = waiting.pop(ready)
+                done[number] = ready.result()
                 if how.journal:
-                    how.journal.add(number, sent)
+                    how.journal.add(number, Sent(done[number], prefix))
                 how.tell(size)
 
     with ThreadPoolExecutor(how.parallel) as pool:
         try:
             for number, data in enumerate(_pieces(path, upload.part_size), 1):
                 running.update(data)
-                there = upload.there(number, data)
+                prefix = running.hexdigest()
+                there = upload.there(number, prefix)
                 if there is not None:
                     done[number] = there
                     how.tell(len(data))
                     continue
                 collect(how.parallel - 1)
-                waiting[pool.submit(_send_part, client, target, upload.id, number, data)] = (number, len(data))
+                sending = pool.submit(_send_part, client, target, upload.id, number, data)
+                waiting[sending] = (number, prefix, len(data))
             collect(0)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -173,17 +180,11 @@ def _send_parts(client: S3Client, target: Target, path: Path, upload: _Open, how
     return [{"PartNumber": number, "ETag": done[number]} for number in sorted(done)]
 
 
-def _send_part(client: S3Client, target: Target, upload_id: str, number: int, data: bytes) -> Sent:
-    digest = md5(data)
-    answer = client.upload_part(
-        Bucket=target.bucket,
-        Key=target.key,
-        UploadId=upload_id,
-        PartNumber=number,
-        Body=data,
-        ContentMD5=digest,
-    )
-    return Sent(answer["ETag"], digest)
+def _send_part(client: S3Client, target: Target, upload_id: str, number: int, data: bytes) -> str:
+    where: _Part = {"Bucket": target.bucket, "Key": target.key, "UploadId": upload_id, "PartNumber": number}
+    if client.meta.endpoint_url.startswith("http:"):  # without TLS the signature holds the body's sha256
+        return client.upload_part(**where, Body=data)["ETag"]
+    return client.upload_part(**where, Body=data, ContentMD5=md5(data))["ETag"]
 
 
 def _pieces(path: Path, part_size: int) -> Iterator[bytes]:
@@ -196,7 +197,8 @@ def _take_up(client: S3Client, target: Target, size: int, journal: Journal | Non
     noted = journal.read() if journal else None
     if noted:
         tags = {number: sent.tag for number, sent in noted.parts.items()}
-        return _Open(noted.id, noted.part_size, tags, {number: sent.md5 for number, sent in noted.parts.items()})
+        prefixes = {number: sent.prefix for number, sent in noted.parts.items()}
+        return _Open(noted.id, noted.part_size, tags, prefixes)
     # Only the key can tell what an open upload holds: without the digest in it, it may be another file's.
     if target.sha256 not in target.key:
         return None

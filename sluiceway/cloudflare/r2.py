@@ -102,15 +102,17 @@ def upload(
     sizes: Sizes | None = None,
     journals: Path | None = None,
     tell: Callable[[int], None] = lambda size: None,
+    checked: bool = False,
 ) -> UploadResult:
     """Puts the file at ``path`` under ``key`` unless it is there already, and reads back size and digest.
 
     ``tell`` gets the bytes that are there, part by part. ``journals``: the folder where an upload in parts notes
-    what it sent, so that it can be taken up after a kill also where the server can't say.
+    what it sent, so that it can be taken up after a kill also where the server can't say. ``checked``: the caller has
+    just seen that the file is the one of ``sha256``; then it is read once, to be sent, and checked once more by that.
     Safe to run again after any interruption, and by two processes at once. UserError when the file isn't there
     or isn't the one of ``sha256``; SluicewayError when R2 refuses, can't be reached or holds something else.
     """
-    size = _checked(path, sha256)
+    size = path.stat().st_size if checked else _checked(path, sha256)
     there = head(client, bucket, key)
     if there and (there.size, there.sha256) == (size, sha256):
         tell(size)
@@ -138,6 +140,8 @@ def _send(
             multipart.send(client, target, path, How(sizes.part, sizes.parallel, journal, tell))
         return
     data = path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != target.sha256:
+        raise UserError("the file changed while it was uploaded", path=str(path), hint="run the command again")
     client.put_object(
         Bucket=target.bucket,
         Key=target.key,

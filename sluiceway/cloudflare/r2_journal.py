@@ -19,10 +19,10 @@ from sluiceway.errors import UserError
 
 @dataclass(frozen=True)
 class Sent:
-    """A part that is there: its tag, which completes the upload, and the Content-MD5 of its bytes."""
+    """A part that is there: its tag, which completes the upload, and the sha256 of the file up to the part's end."""
 
     tag: str
-    md5: str
+    prefix: str
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Journal:
         self._rewrite(lines)
         if not lines or lines[0].get("of") != self._subject:
             return None
-        parts = {int(line["part"]): Sent(line["tag"], line["md5"]) for line in lines[1:]}
+        parts = {int(line["part"]): Sent(line["tag"], line["prefix"]) for line in lines[1:]}
         return Noted(lines[0]["id"], int(lines[0]["part_size"]), parts)
 
     def begin(self, upload_id: str, part_size: int) -> None:
@@ -56,7 +56,7 @@ class Journal:
         self._write({"of": self._subject, "id": upload_id, "part_size": part_size})
 
     def add(self, number: int, sent: Sent) -> None:
-        self._write({"part": number, "tag": sent.tag, "md5": sent.md5})
+        self._write({"part": number, "tag": sent.tag, "prefix": sent.prefix})
 
     def forget(self) -> None:
         """Nothing is open any more."""

@@ -126,7 +126,7 @@ def test_a_refused_upload_leaves_no_journal(client: S3Client, s3: FakeS3, file: 
     assert (s3.uploads, list(file.parent.glob(".upload*"))) == ({}, [])
 
 
-def test_a_part_that_changed_since_it_was_sent_is_sent_again(client: S3Client, s3: FakeS3, file: Path) -> None:
+def test_a_part_of_a_file_that_was_another_one_is_sent_again(client: S3Client, s3: FakeS3, file: Path) -> None:
     s3.can_list = False
     digest = write(file, 23 * KIB)
     subject = (client.meta.endpoint_url, BUCKET, f"m/{digest}/f", digest)
@@ -151,7 +151,7 @@ def test_two_processes_do_not_send_one_file_at_once(client: S3Client, s3: FakeS3
 
 
 @pytest.mark.parametrize(
-    "tail", ['{"part": 2, "tag": "b"', "not json\n", "[]\n", '{"part": 2, "tag": "b", "md5": "c"}']
+    "tail", ['{"part": 2, "tag": "b"', "not json\n", "[]\n", '{"part": 2, "tag": "b", "prefix": "c"}']
 )
 def test_a_line_that_was_cut_off_counts_as_not_written(tmp_path: Path, tail: str) -> None:
     path = tmp_path / "j"
