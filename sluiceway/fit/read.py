@@ -1,0 +1,181 @@
+"""Reads what the answer is made from: a config.json, the shipped ones, the cards, a model or a recipe of a checkout."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from sluiceway import catalog
+from sluiceway.catalog.workers_ai import MODELS
+from sluiceway.cost.book import PriceBook
+from sluiceway.domain.model import ModelVersion
+from sluiceway.errors import UserError
+from sluiceway.fit.cards import Card
+from sluiceway.fit.config import shape_of
+from sluiceway.fit.report import Subject
+from sluiceway.settings import yaml_file
+from sluiceway.workspace import Workspace
+
+FOLDER: Final = "models/fit"
+RECIPES: Final = "models/recipes"
+LONGEST: Final = 4 * 10**6
+"""Bytes: the config.json of the largest models has some 20 kB."""
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A config.json of models/fit: its short name, its file, its names elsewhere."""
+
+    name: str
+    file: str
+    ids: tuple[str, ...]
+    workers_ai: tuple[str, ...]
+
+
+def subject(workspace: Workspace, text: str) -> Subject:
+    """What ``text`` names: a config.json or its folder, a model or version of models/, a recipe, a shipped name.
+
+    UserError when it names nothing, or something of which no config.json is known.
+    """
+    path = Path(text)
+    if path.is_dir() and (path / "config.json").is_file():
+        path = path / "config.json"
+    if path.suffix == ".json":
+        return Subject(path.parent.name or path.name, text, shape_of(load_config(path, text), text))
+    known = shipped(workspace)
+    models = catalog.load(workspace)
+    name, _, number = text.partition("@")
+    found = next((model for model in models.models if model.name == name and not text.startswith("@")), None)
+    if found is not None:
+        return _of_version(workspace, known, _version(found.versions, text, number))
+    recipe = workspace.root / RECIPES / f"{text}.yaml"
+    if "/" not in text and recipe.is_file():
+        return _of_recipe(workspace, known, recipe, text)
+    for each in known:
+        if text.lower() in (each.name, *(name.lower() for name in (*each.ids, *each.workers_ai))):
+            return _of_shipped(workspace, each)
+    names = ", ".join(each.name for each in known)
+    hint = f"give the path of a config.json, a model or recipe of {workspace.root.name}/models, or one of {names}"
+    raise UserError("there is no such model", path="MODEL", got=text, hint=hint)
+
+
+def _version(versions: tuple[ModelVersion, ...], text: str, number: str) -> ModelVersion:
+    """The newest one, or the one that ``number`` says."""
+    found = next((each for each in reversed(versions) if not number or str(each.number) == number), None)
+    if found is None or text.endswith("@"):
+        hint = f"its versions are {', '.join(str(each.ref) for each in versions)}"
+        raise UserError("there is no such version", path="MODEL", got=text, hint=hint)
+    return found
+
+
+def _of_version(workspace: Workspace, known: tuple[Shipped, ...], version: ModelVersion) -> Subject:
+    named = version.id or ""
+    if version.backend == "onnx":
+        size = sum(file.bytes for file in version.files)
+        message = f"{version.ref} is ONNX of {size / 1e6:.1f} MB, and there is no config.json of it"
+        _no_config(message, "give the config.json that its recipe began with")
+    for each in known:
+        if named.lower() in {name.lower() for name in (*each.workers_ai, *each.ids)}:
+            made = _of_shipped(workspace, each)
+            ids = (named,) if version.backend == "workers-ai" else ()
+            price = PriceBook.of(catalog.load(workspace).models).price(version.ref)
+            return Subject(str(version.ref), made.source, made.shape, ids, price if ids else None)
+    repository = named.removeprefix("@cf/")
+    message = f"{version.ref} is {named}, and its config.json isn't one of {FOLDER}"
+    return _no_config(message, f"download config.json of {repository} alone from where it is published, give its path")
+
+
+def _no_config(message: str, hint: str) -> NoReturn:
+    raise UserError(message, path="MODEL", hint=hint)
+
+
+def _of_shipped(workspace: Workspace, each: Shipped) -> Subject:
+    shown = f"{FOLDER}/{each.file}"
+    shape = shape_of(load_config(workspace.root / shown, shown), shown)
+    price = next((MODELS[name].price for name in each.workers_ai if name in MODELS), None)
+    return Subject(each.name, shown, shape, each.workers_ai, price)
+
+
+def _of_recipe(workspace: Workspace, known: tuple[Shipped, ...], recipe: Path, name: str) -> Subject:
+    shown = f"{RECIPES}/{recipe.name}"
+    stated = _block(yaml_file.read(recipe, shown)).get("source")
+    source = _block(stated)
+    folder, repository = source.get("folder"), _block(source.get("huggingface")).get("id")
+    if isinstance(folder, str):
+        path = f"{RECIPES}/{folder}/config.json"
+        return Subject(name, path, shape_of(load_config(workspace.root / path, path), path))
+    for each in known:
+        if isinstance(repository, str) and repository.lower() in {id.lower() for id in each.ids}:
+            made = _of_shipped(workspace, each)
+            return Subject(name, made.source, made.shape, made.workers_ai, made.price)
+    message = f"the source of {shown} has no config.json that can be read without fetching it"
+    return _no_config(message, "build the recipe, or give the path of its config.json")
+
+
+def shipped(workspace: Workspace) -> tuple[Shipped, ...]:
+    """The models of models/fit/models.yaml."""
+    shown = f"{FOLDER}/models.yaml"
+    listed = _block(yaml_file.read(workspace.root / shown, shown))
+    return tuple(
+        Shipped(name, str(each["config"]), (str(each["id"]), *each.get("also", ())), tuple(each.get("workers_ai", ())))
+        for name, each in listed.items()
+    )
+
+
+def cards(workspace: Workspace) -> tuple[Card, ...]:
+    """The cards of models/fit/cards.yaml, in its order."""
+    shown = f"{FOLDER}/cards.yaml"
+    found = []
+    for name, each in _block(yaml_file.read(workspace.root / shown, shown)).items():
+        fp8, hourly = each.get("fp8"), each.get("usd_hour")
+        try:
+            card = Card(
+                name=name,
+                memory=int(each["memory_gb"] * 10**9),
+                bandwidth=each["bandwidth"] * 1e9,
+                bf16=each["bf16"] * 1e12,
+                fp8=fp8 * 1e12 if fp8 else None,
+                usd_hour=hourly,
+            )
+        except (KeyError, TypeError):
+            hint = "a card has memory_gb, bandwidth and bf16, and may have fp8 and usd_hour, all numbers"
+            raise UserError("the card isn't complete", path=f"{shown}: {name}", hint=hint) from None
+        found.append(card)
+    return tuple(found)
+
+
+def load_config(path: Path, shown: str) -> Mapping[str, Any]:
+    """The object in a config.json. UserError for what isn't one: no file, too long, no JSON, NaN, nested too deep."""
+    hint = "give the config.json that lies beside a model's weights"
+    if not path.is_file():
+        raise UserError("the file doesn't exist, or is no file", path=shown, hint=hint)
+    with path.open("rb") as stream:
+        raw = stream.read(LONGEST + 1)
+    if len(raw) > LONGEST:
+        raise UserError(f"is longer than {LONGEST:,} bytes: no config.json is", path=shown, hint=hint)
+    try:
+        found = json.loads(raw.decode("utf-8"), parse_constant=_no_number)
+    except UnicodeDecodeError as error:
+        raise UserError(f"isn't UTF-8 at byte {error.start}", path=shown, hint=hint) from None
+    except RecursionError:
+        raise UserError("is nested too deep", path=shown, hint=hint) from None
+    except json.JSONDecodeError as error:
+        raise UserError(f"isn't JSON: {error.msg} on line {error.lineno}", path=shown, hint=hint) from None
+    except ValueError as error:
+        # Also a number of thousands of digits, which Python refuses to read.
+        told = str(error) if str(error).startswith("holds ") else "holds a number that is too long"
+        raise UserError(told, path=shown, hint=hint) from None
+    if not isinstance(found, dict):
+        raise UserError("holds no JSON object", path=shown, hint=hint)
+    return found
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"holds {text}, which is no number in JSON")
+
+
+def _block(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,109 @@
+"""How fast a model answers, as a range between what good and what poor use of the cards gives.
+
+Writing a token is bound by memory: all weights that the batch needs and its caches are read once. Reading a prompt
+is bound by arithmetic. Both are estimates from data sheets, not measurements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from sluiceway.fit.cards import Card, Layout, Load, Plan
+from sluiceway.fit.count import Parameters, parameters
+from sluiceway.fit.memory import Format, cache_read, weights
+from sluiceway.fit.shape import Grouped, Shape
+
+BANDWIDTH_USED: Final = (0.8, 0.5)
+FLOPS_USED: Final = (0.6, 0.3)
+LAYER_SECONDS: Final = ((10e-6, 40e-6), (20e-6, 150e-6))
+"""Starting the work of a layer: on one card; on several, where they also exchange results."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """From the quick estimate to the slow one, in seconds."""
+
+    quick: float
+    slow: float
+
+
+@dataclass(frozen=True)
+class Speed:
+    """``first``: until the first token of a prompt of ``prompt`` tokens, none waiting before it. ``token``: between two
+    tokens of one answer; None for an encoder. ``batch`` answers are written at once."""
+
+    prompt: int
+    batch: int
+    first: Range
+    token: Range | None
+
+    def seconds_a_token(self, quick: bool) -> tuple[float, float]:
+        """Time of the machine that one token of a prompt, and one of an answer, takes of it when it is busy."""
+        first = self.first.quick if quick else self.first.slow
+        written = 0.0 if self.token is None else (self.token.quick if quick else self.token.slow) / self.batch
+        return first / self.prompt, written
+
+
+def speed(shape: Shape, plan: Plan, load: Load, prompt: int) -> Speed | None:
+    """None when no number of cards holds the model. ``prompt`` is at least 1 token."""
+    if plan.layout is None:
+        return None
+    several = plan.layout.cards > 1
+    quick, slow = (
+        _Case(plan.card, plan.layout, BANDWIDTH_USED[at], FLOPS_USED[at], LAYER_SECONDS[several][at]) for at in (0, 1)
+    )
+    counted = parameters(shape)
+    token = None
+    if not shape.encoder:
+        token = Range(_token(shape, counted, plan.format, load, quick), _token(shape, counted, plan.format, load, slow))
+    first = Range(_first(shape, counted, plan.format, prompt, quick), _first(shape, counted, plan.format, prompt, slow))
+    return Speed(prompt, load.sequences, first, token)
+
+
+@dataclass(frozen=True)
+class _Case:
+    card: Card
+    layout: Layout
+    bandwidth: float
+    flops: float
+    layer: float
+
+
+def experts_read(shape: Shape, batch: int) -> float:
+    """Of the experts of a layer, the share that ``batch`` tokens need, where each takes its own at random."""
+    if shape.experts is None:
+        return 0.0
+    return 1.0 - (1.0 - shape.experts.per_token / shape.experts.count) ** batch
+
+
+def _token(shape: Shape, counted: Parameters, format: Format, load: Load, case: _Case) -> float:
+    layout = case.layout
+    batch = -(-load.sequences // layout.stages)
+    routed = weights(counted, format, rest=False) * experts_read(shape, batch)
+    table = 0 if counted.tied else counted.embedding * format.table / 8
+    rest = weights(counted, format, experts=False) - table
+    read = cache_read(shape, load.context, load.width) * load.sequences
+    if layout.expert > 1:
+        amount = rest + (routed + read) / layout.expert
+    else:
+        # The stages of a pipeline follow one another: for one token they save the cache's share alone.
+        amount = (rest + routed) / layout.tensor + read / layout.cards
+    return amount / (case.card.bandwidth * case.bandwidth) + shape.layers * case.layer
+
+
+def _first(shape: Shape, counted: Parameters, format: Format, prompt: int, case: _Case) -> float:
+    # Of a prompt only the last token goes through the head.
+    head = counted.embedding if counted.tied else counted.head
+    work = 2.0 * (counted.per_step - head) * prompt + _attention_work(shape, prompt)
+    rate = case.card.flops(format.name) * case.flops * case.layout.tensor * case.layout.expert
+    return work / rate + shape.layers * case.layer
+
+
+def _attention_work(shape: Shape, prompt: int) -> float:
+    it = shape.attention
+    wide = it.heads * (2 * it.head_dim if isinstance(it, Grouped) else it.nope + it.rope + it.value)
+    topk = shape.indexer.topk if shape.indexer else prompt
+    seen = sum(min(prompt, window or prompt, topk) for window in shape.windows)
+    half = 1.0 if shape.encoder else 0.5
+    return 2.0 * wide * seen * prompt * half

@@ -1,0 +1,87 @@
+"""Which tier of a deployment a model fits: the edge isolate, Workers AI, cards of one's own; and what it lacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from sluiceway.catalog.workers_ai import RETIRED
+from sluiceway.fit.cards import COUNTS, Load, Plan
+from sluiceway.fit.count import Parameters
+from sluiceway.fit.families import FAMILIES
+from sluiceway.fit.memory import BY_NAME, cache, weights
+from sluiceway.fit.shape import Grouped, Shape
+
+ISOLATE: Final = 128 * 10**6
+"""Bytes of an isolate. Cloudflare says 128 MB and not which; the smaller reading is taken."""
+WASM: Final = 17 * 10**6
+HEAP: Final = 2.8
+"""The wasm heap after a run, measured: 17 MB under a model of 0.2 MB, 82 MB under one of 23.4 MB."""
+OTHERS: Final = 10 * 10**6
+"""The Worker's script, its objects and the tokenizer."""
+EDGE_FORMATS: Final = ("int8", "int4")
+
+LORA_BASES: Final[dict[tuple[str, int, int, int], str]] = {
+    ("llama", 4096, 32, 32): "@cf/meta-llama/llama-2-7b-chat-hf-lora",
+    ("mistral", 4096, 32, 8): "@cf/mistral/mistral-7b-instruct-v0.2-lora",
+    ("gemma", 2048, 18, 1): "@cf/google/gemma-2b-it-lora",
+    ("gemma", 3072, 28, 16): "@cf/google/gemma-7b-it-lora",
+}
+"""Family, width, layers, key heads -> the base on Workers AI that takes adapters."""
+VOCABULARIES: Final = {"llama": 32_000, "mistral": 32_000, "gemma": 256_000}
+
+
+@dataclass(frozen=True)
+class Tier:
+    """``short``: bytes that are lacking, where it is memory that lacks. ``detail``: how it fits, or why it doesn't."""
+
+    name: str
+    fits: bool
+    detail: str
+    short: int | None = None
+
+
+def edge_need(size: int, cached: int) -> int:
+    """Bytes of an isolate for a model of ``size`` bytes: the heap with what runs in it, and the copy it loads from."""
+    return WASM + OTHERS + int(size * HEAP) + size + cached
+
+
+def edge(shape: Shape, counted: Parameters, load: Load) -> Tier:
+    """One sequence of the load's context, in the smaller of the formats that the wasm runtime has."""
+    cached = cache(shape, min(load.context, shape.limit), 2)
+    needs = {name: edge_need(weights(counted, BY_NAME[name]), cached) for name in EDGE_FORMATS}
+    name = next((each for each in EDGE_FORMATS if needs[each] <= ISOLATE), EDGE_FORMATS[-1])
+    short = max(0, needs[name] - ISOLATE)
+    lacking = FAMILIES[shape.model_type].edge
+    told = f"{name} needs {needs[name] / 1e6:,.0f} of {ISOLATE / 1e6:.0f} MB with the wasm heap and the loading copy"
+    if lacking:
+        told = f"{told}; {lacking}"
+    return Tier("edge", short == 0 and not lacking, told, short or None)
+
+
+def workers_ai(shape: Shape, ids: tuple[str, ...]) -> Tier:
+    """``ids``: what Workers AI calls this very model."""
+    served = tuple(name for name in ids if name not in RETIRED)
+    if served:
+        return Tier("Workers AI", True, " or ".join(served))
+    base = lora_base(shape)
+    if base:
+        return Tier("Workers AI", True, f"as a LoRA adapter on {base}: rank 8 and 100 MB at most are sure")
+    return Tier("Workers AI", False, "not in its catalogue, which takes no weights of one's own, and no base for LoRA")
+
+
+def lora_base(shape: Shape) -> str | None:
+    """The base model that an adapter for this shape can be put on, if its shape is one of them."""
+    if not isinstance(shape.attention, Grouped) or shape.vocab != VOCABULARIES.get(shape.model_type):
+        return None
+    key = (shape.model_type, shape.hidden, shape.layers, shape.attention.kv_heads)
+    return LORA_BASES.get(key)
+
+
+def gpu(plans: tuple[Plan, ...], best: Plan | None) -> Tier:
+    """``best``: the plan to tell of, None when no card of ``plans`` holds the model."""
+    if best is None or best.layout is None:
+        nearest = min(plans, key=lambda plan: plan.lacking)
+        told = f"not even {max(COUNTS)} x {nearest.card.name} hold it at {nearest.format.name}"
+        return Tier("GPU", False, told, nearest.lacking)
+    return Tier("GPU", True, f"{best.cards} x {best.card.name} at {best.format.name}, {best.layout.name}")
