@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from sluiceway import catalog
-from sluiceway.cli import models_evaluate
+from sluiceway.cli import models_evaluate, models_fit
 from sluiceway.cli.context import find_workspace
 from sluiceway.cli.output import JsonFlag, print_json, print_text
 
@@ -31,5 +31,5 @@ def models(context: typer.Context, as_json: JsonFlag = False) -> None:
         print_text(f"{row['version']:<12} {row['backend']:<11} {row['id'] or ''}".rstrip())
 
 
-for verb in (models_evaluate,):
+for verb in (models_evaluate, models_fit):
     verb.register(app)
