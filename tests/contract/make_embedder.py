@@ -19,65 +19,9 @@ from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizer
 FOLDER = Path(__file__).parent / "embedder"
 LIMIT = 24
 WIDTH = 8
-_PIECES = [
-    "the",
-    "hello",
-    "world",
-    "token",
-    "##ization",
-    "un",
-    "##believ",
-    "##able",
-    "cafe",
-    "resume",
-    "naive",
-    "strasse",
-    "run",
-    "##ning",
-    "quick",
-    "brown",
-    "fox",
-    "jump",
-    "##s",
-    "over",
-    "lazy",
-    "dog",
-    "model",
-    "route",
-    "cost",
-    "edge",
-    "你",
-    "好",
-    "世",
-    "界",
-    "模",
-    "型",
-    "东",
-    "京",
-    "한",
-    "##국",
-    "##어",
-    "привет",
-    "мир",
-    "σοφ",
-    "##ος",
-    "2026",
-    "##26",
-    "3",
-    "##14",
-    ".",
-    ",",
-    "!",
-    "?",
-    "-",
-    "'",
-    "_",
-    "/",
-    "@",
-    "#",
-    "(",
-    ")",
-]
+_WORDS = """the hello world token ##ization un ##believ ##able cafe resume naive strasse run ##ning quick brown fox
+ jump ##s over lazy dog model route cost edge 你 好 世 界 模 型 东 京 한 ##국 ##어 привет мир σοφ ##ος 2026 ##26 3 ##14
+ . , ! ? - ' _ / @ # ( )"""
 TEXTS = (
     "Hello, world!",
     "The quick brown fox jumps over the lazy dog.",
@@ -112,22 +56,12 @@ TEXTS = (
 def tokenizer() -> Tokenizer:
     """BERT's own, over a vocabulary of some letters and pieces."""
     letters = [chr(code) for code in range(ord("a"), ord("z") + 1) if chr(code) not in "kqz"]
-    vocabulary = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        *letters,
-        *(f"##{letter}" for letter in letters),
-        *_PIECES,
-    ]
-    made = Tokenizer(
-        models.WordPiece({piece: at for at, piece in enumerate(dict.fromkeys(vocabulary))}, unk_token="[UNK]")
-    )
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    pieces = dict.fromkeys([*special, *letters, *(f"##{letter}" for letter in letters), *_WORDS.split()])
+    made = Tokenizer(models.WordPiece({piece: at for at, piece in enumerate(pieces)}, unk_token="[UNK]"))
     made.normalizer = normalizers.BertNormalizer()
     made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    made.add_special_tokens([AddedToken(text, normalized=False, special=True) for text in vocabulary[:5]])
+    made.add_special_tokens([AddedToken(text, normalized=False, special=True) for text in special])
     ends = [(name, made.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
     made.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
     made.enable_truncation(LIMIT)
@@ -149,10 +83,8 @@ def model(words: int) -> bytes:
         helper.make_node("ReduceL2", ["mean"], ["length"], axes=[1], keepdims=1),
         helper.make_node("Div", ["mean", "length"], ["sentence_embedding"]),
     ]
-    inputs = [
-        helper.make_tensor_value_info(n, TensorProto.INT64, ["batch", "length"])
-        for n in ("input_ids", "attention_mask")
-    ]
+    names = ("input_ids", "attention_mask")
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"]) for name in names]
     outputs = [helper.make_tensor_value_info("sentence_embedding", TensorProto.FLOAT, ["batch", WIDTH])]
     weights = [
         numpy_helper.from_array(table, "table"),
