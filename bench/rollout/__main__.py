@@ -39,6 +39,7 @@ def main() -> int:
     if asked.live:
         runs = live.measured(LIVE if asked.runs is None else asked.runs, asked.rate)
         found["live"] = [asdict(run) for run in runs]
+        found["liveMedians"] = live_report.medians(runs)
         lines += live_report.table(runs)
         goals += live_report.goals(runs)
     if asked.json:

@@ -10,9 +10,10 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,13 @@ from bench.rollout.live_report import Run
 from bench.rollout.load import PATIENCE_S, Crowd, Gateway, settle
 from sluiceway.errors import SluicewayError
 from sluiceway.local.faults import client as faults
+from sluiceway.progress import human_seconds
 from tests.e2e.checkout import Checkout, make_checkout
 
 PLACES = 3
 """Models of each kind: more of them make what the controller keeps larger than any stage's."""
 MOST_S = 240.0
-_CANDIDATE = "@cf/moonshotai/kimi-k2.6"
+_CANDIDATE, _OTHER = "@cf/moonshotai/kimi-k2.6", "@cf/moonshotai/kimi-k2.7-code"
 _ENOUGH, _TOO_MUCH = 0.01, 0.0001  # US dollars: over what either asks, and between the prices of the two
 
 
@@ -40,11 +42,13 @@ class Kind:
     fault: dict[str, Any] | None
     tools: bool = False
     cost_slo: float = _ENOUGH
+    backend: str = _CANDIDATE
 
 
 KINDS = (
     Kind("fails-20", "errors", {"status": 500, "share": 0.2}),
-    Kind("fails-100", "errors", {"status": 500}),
+    # What fails always is left alone by the gateway for a while: a backend of its own, so that nobody waits for that.
+    Kind("fails-100", "errors", {"status": 500}, backend=_OTHER),
     Kind("slower", "latency", {"delay_ms": 4000}),
     Kind("breaks-tools", "json", {"broken": "tool"}, tools=True),
     Kind("refuses", "refusals", {"refuse": True}),
@@ -56,11 +60,11 @@ KINDS = (
 def measured(runs: int, rate: float) -> list[Run]:
     """``runs`` of each kind at ``rate`` requests a second, on a stage of its own that is gone afterwards."""
     with _stage() as checkout:
-        found: list[Run] = []
+        rest = Rest(runs * len(KINDS))
         for start in range(0, runs, PLACES):
             gateway = _up(checkout, attempt=start // PLACES + 1)
-            found += asyncio.run(_round(checkout, gateway, min(PLACES, runs - start), rate))
-        return found
+            asyncio.run(_round(checkout, gateway, min(PLACES, runs - start), rate, rest))
+        return rest.found
 
 
 @contextmanager
@@ -70,7 +74,7 @@ def _stage() -> Iterator[Checkout]:
         try:
             for kind in KINDS:
                 for place in range(PLACES):
-                    _write_model(checkout, _model(kind, place))
+                    _write_model(checkout, _model(kind, place), kind.backend)
             yield checkout
         finally:
             checkout.sluiceway("local", "stop")
@@ -80,10 +84,10 @@ def _model(kind: Kind, place: int) -> str:
     return f"{kind.name}-{place + 1}"
 
 
-def _write_model(checkout: Checkout, name: str) -> None:
-    """A model as `chat` is: two versions, of which the stable one stands in for the other."""
+def _write_model(checkout: Checkout, name: str, backend: str) -> None:
+    """A model as `chat` is: two versions, of which the stable one stands in for the other; ``backend``: the other's."""
     text = (checkout.root / "models/chat.yaml").read_text("utf-8")
-    text = text.replace("default: true\n", "").replace("chat@", f"{name}@")
+    text = text.replace("default: true\n", "").replace("chat@", f"{name}@").replace(_CANDIDATE, backend)
     (checkout.root / f"models/{name}.yaml").write_text(text, "utf-8")
 
 
@@ -118,24 +122,48 @@ def _rollout(kind: Kind, name: str, attempt: int) -> str:
 """
 
 
-async def _round(checkout: Checkout, gateway: Gateway, places: int, rate: float) -> list[Run]:
-    found = []
+@dataclass
+class Rest:
+    """The runs that are over, of so many; says what each came to, and how long the others will take."""
+
+    runs: int
+    clock: Callable[[], float] = time.monotonic
+    found: list[Run] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._began = self.clock()
+
+    def add(self, run: Run) -> None:
+        self.found.append(run)
+        spent = self.clock() - self._began
+        left = human_seconds(spent / len(self.found) * (self.runs - len(self.found)))
+        print(f"{run.told()}; {len(self.found)} of {self.runs}, about {left} left", file=sys.stderr, flush=True)
+
+
+async def _round(checkout: Checkout, gateway: Gateway, places: int, rate: float, rest: Rest) -> None:
     limits = httpx.Limits(max_connections=400, max_keepalive_connections=100)
     async with httpx.AsyncClient(timeout=PATIENCE_S, limits=limits, trust_env=False) as client:
         for place in range(places):
             for kind in KINDS:
-                await settle(gateway, client, f"{_model(kind, place)}@2")
                 crowd = Crowd(gateway, client, _model(kind, place), rate, kind.tools)
-                run = await _run(checkout.root / ".sluiceway/local", kind, crowd)
-                print(run.told(), file=sys.stderr, flush=True)
-                found.append(run)
-    return found
+                rest.add(await _survived(checkout.root / ".sluiceway/local", kind, crowd))
+
+
+async def _survived(data: Path, kind: Kind, crowd: Crowd) -> Run:
+    """One run; what broke it off is said of it, and no reason to lose the others."""
+    try:
+        await settle(crowd.gateway, crowd.client, f"{crowd.model}@2")
+        return await _run(data, kind, crowd)
+    except (httpx.HTTPError, SluicewayError, OSError, LookupError, ValueError) as error:
+        await crowd.leave()
+        return Run.of(kind.name, kind.gate, None, crowd.asked, broken=f"{type(error).__name__}: {error}"[:300])
 
 
 async def _run(data: Path, kind: Kind, crowd: Crowd) -> Run:
     """``data``: the stage's folder, which says where its faults are."""
     if kind.fault is not None:
-        faults.add(data, {"models": [_CANDIDATE], "seed": int.from_bytes(os.urandom(4), "big") >> 1, **kind.fault})
+        seed = int.from_bytes(os.urandom(4), "big") >> 1
+        faults.add(data, {"models": [kind.backend], "seed": seed, **kind.fault})
     try:
         entry = await crowd.until_rolled_back(MOST_S)
     finally:

@@ -22,6 +22,7 @@ class Run:
     ``named``: the gate of the verdict, None where none came. ``requests``: of candidate's that were asked until then;
     ``counted``: those that its gates had counted. ``last_asked_s``, ``last_answer_s``: from the verdict to the last
     request that went to the candidate, and to its answer; 0 where none came after it. ``unanswered`` of ``asked``.
+    ``broken``: what broke it off, if anything did.
     """
 
     kind: str
@@ -33,9 +34,17 @@ class Run:
     last_answer_s: float
     asked: int
     unanswered: int
+    broken: str | None = None
 
     @classmethod
-    def of(cls, kind: str, gate: str, entry: Mapping[str, Any] | None, asked: Sequence[Asked]) -> Run:
+    def of(
+        cls,
+        kind: str,
+        gate: str,
+        entry: Mapping[str, Any] | None,
+        asked: Sequence[Asked],
+        broken: str | None = None,
+    ) -> Run:
         verdict = inf if entry is None else float(entry["at"])
         own = [each for each in asked if each.candidate]
         gates = [] if entry is None else entry["gates"]
@@ -49,9 +58,12 @@ class Run:
             last_answer_s=_after(verdict, [each.ended for each in own]),
             asked=len(asked),
             unanswered=sum(each.status != 200 for each in asked),
+            broken=broken,
         )
 
     def told(self) -> str:
+        if self.broken is not None:
+            return f"{self.kind:14} broke off, after {self.asked} requests: {self.broken}"
         verdict = "was not rolled back" if self.named is None else f"rolled back by {self.named}"
         return (
             f"{self.kind:14} {verdict:26} after {self.requests:4} requests ({self.counted} counted),"
@@ -73,6 +85,22 @@ def table(runs: Sequence[Run]) -> list[str]:
         ]
         lines.append("  {:14} {:>5} {:>16} {:>14} {:>16} {:>16}".format(kind, len(own), named, *figures))
     return lines
+
+
+def medians(runs: Sequence[Run]) -> dict[str, dict[str, float | int | None]]:
+    """Of each kind: its runs, those that its own gate ended, and medians (None: half of them came to no verdict)."""
+    found: dict[str, dict[str, float | int | None]] = {}
+    for kind, own in _by_kind(runs).items():
+        requests = median(_requests(run) for run in own)
+        found[kind] = {
+            "runs": len(own),
+            "named": sum(run.named == run.gate for run in own),
+            "broken": sum(run.broken is not None for run in own),
+            "requests": None if requests == inf else requests,
+            "last_asked_s": median(run.last_asked_s for run in own),
+            "last_answer_s": median(run.last_answer_s for run in own),
+        }
+    return found
 
 
 def goals(runs: Sequence[Run]) -> list[Goal]:

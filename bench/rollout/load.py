@@ -14,7 +14,7 @@ import httpx
 
 LOOK_S = 0.25
 PATIENCE_S = 30.0
-AFTER_S = 4.0
+AFTER_S = 3.0
 """For so long people go on asking after the verdict, to see who still gets the candidate."""
 _TOOL = {
     "type": "function",
@@ -71,6 +71,12 @@ class Crowd:
             task.add_done_callback(self._tasks.discard)
         await asyncio.gather(*self._tasks)
         return entry
+
+    async def leave(self) -> None:
+        """Nobody waits for an answer any longer."""
+        for task in (left := list(self._tasks)):
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
 
     async def _ask(self, person: int) -> None:
         text = f"How deep is the water at lock {person}?"

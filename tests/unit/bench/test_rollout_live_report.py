@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bench.rollout.live_report import Run, goals, table
+from bench.rollout.live_report import Run, goals, medians, table
 from bench.rollout.load import Asked
 
 VERDICT = 10_000.0
@@ -62,3 +62,15 @@ def test_goals_hold_up_to_their_bound_and_no_further() -> None:
 def test_the_table_has_a_line_for_each_kind(kind: str) -> None:
     lines = table([run(), run(kind, 10), run(kind, 20)])
     assert len(lines) == 4 and lines[-1].split()[:4] == [kind, "2", "errors", "15"]
+
+
+def test_a_run_that_broke_off_says_so_and_keeps_no_goal() -> None:
+    broken = Run.of("slower", "latency", None, [Asked(1, 2, True, 200)], broken="ConnectError: gone")
+    assert broken.told() == "slower         broke off, after 1 requests: ConnectError: gone"
+    assert "live, slower: its own gate is named, latency" in missed(broken)
+
+
+def test_medians_say_of_each_kind_what_there_was() -> None:
+    found = medians([run(requests=40), run(requests=50, named="latency"), run("fails-100", named=None)])
+    assert found["fails-20"] | {"requests": 45, "runs": 2, "named": 1, "broken": 0} == found["fails-20"]
+    assert found["fails-100"]["requests"] is None
