@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sluiceway.fit.count import Parameters, parameters
@@ -16,10 +16,14 @@ USABLE: Final = 0.90
 WORKING: Final = 2 * 10**9
 """Bytes a card for activations, graphs and buffers."""
 
+BATCH: Final = 256
+"""Sequences at once beyond which engines gain little."""
+
 
 @dataclass(frozen=True)
 class Card:
-    """``memory`` in bytes, ``bandwidth`` in bytes a second, ``flops`` dense in bf16 and fp8, ``usd_hour`` for one."""
+    """``memory`` in bytes, ``bandwidth`` in bytes a second, ``bf16`` and ``fp8`` in dense operations a second,
+    ``usd_hour`` for one. ``linked``: it has a link to other cards that is faster than the machine's bus."""
 
     name: str
     memory: int
@@ -27,6 +31,12 @@ class Card:
     bf16: float
     fp8: float | None = None
     usd_hour: float | None = None
+    linked: bool = True
+
+    @property
+    def most(self) -> int:
+        """The most cards that a model is spread over: those on a bus alone stay in one machine."""
+        return COUNTS[-1] if self.linked else IN_A_NODE
 
     @property
     def room(self) -> int:
@@ -76,7 +86,7 @@ class Layout:
 class Plan:
     """``need`` bytes on each card of ``layout``; ``short``: what one card alone lacks, 0 if nothing.
 
-    ``layout`` is None when not even the most cards of COUNTS hold it; ``lacking`` is what they all together lack.
+    ``layout`` is None when not even the most cards hold it; ``lacking`` is what they all together lack.
     """
 
     card: Card
@@ -96,7 +106,7 @@ def plan(shape: Shape, card: Card, format: Format, load: Load) -> Plan:
     counted = parameters(shape)
     short = max(0, need(shape, counted, format, load, Layout()) - card.room)
     least, widest = 0, Layout()
-    for count in COUNTS:
+    for count in (each for each in COUNTS if each <= card.most):
         ways = [(need(shape, counted, format, load, layout), layout) for layout in layouts(shape, count, load)]
         if not ways:
             continue
@@ -128,6 +138,18 @@ def need(shape: Shape, counted: Parameters, format: Format, load: Load, layout: 
     split = 1 if isinstance(shape.attention, Latent) else min(layout.tensor, shape.attention.kv_heads)
     held = _share(weights(counted, format), layout.cards)
     return held + _share(kept * load.sequences, split * layout.stages) + WORKING
+
+
+def most_sequences(shape: Shape, plan: Plan, load: Load) -> int:
+    """Of sequences like those of ``load``, so many as the cards of the plan hold at once, up to BATCH."""
+    counted = parameters(shape)
+    found = load.sequences
+    while plan.layout and found < BATCH:
+        wider = min(BATCH, found * 2)
+        if need(shape, counted, plan.format, replace(load, sequences=wider), plan.layout) > plan.card.room:
+            break
+        found = wider
+    return found
 
 
 def _share(amount: int, parts: int) -> int:

@@ -35,12 +35,16 @@ class Mix:
 
 @dataclass(frozen=True)
 class Reserved:
-    """``usd`` a month for ``cards`` cards; they do from ``least`` to ``most`` tokens a month."""
+    """``usd`` a month for ``cards`` cards; they do from ``least`` to ``most`` tokens a month.
+
+    ``batch``: so many answers they write at once.
+    """
 
     card: str
     cards: int
     usd_hour: float
     usd: float
+    batch: int
     least: int
     most: int
 
@@ -52,7 +56,7 @@ class Reserved:
 @dataclass(frozen=True)
 class BreakEven:
     """``tokens`` a month at which Workers AI costs what one set of cards does. ``reached``: "yes" when the set does so
-    many by the slow estimate, "perhaps" by the quick one alone, "no" when cards are always the dearer."""
+    many by the slow estimate, "perhaps" by the quick one alone, "no" when sets like it stay the dearer at any volume."""
 
     tokens: int
     reached: str
@@ -67,6 +71,7 @@ def reserved(plan: Plan, speed: Speed | None, mix: Mix, usd_hour: float | None) 
         cards=plan.cards,
         usd_hour=usd_hour,
         usd=plan.cards * usd_hour * HOURS,
+        batch=speed.batch,
         least=_able(speed, mix, quick=False),
         most=_able(speed, mix, quick=True),
     )

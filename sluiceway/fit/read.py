@@ -57,6 +57,8 @@ def subject(workspace: Workspace, text: str) -> Subject:
     for each in known:
         if text.lower() in (each.name, *(name.lower() for name in (*each.ids, *each.workers_ai))):
             return _of_shipped(workspace, each)
+    if text in MODELS:
+        _unknown_config(text, text)
     names = ", ".join(each.name for each in known)
     hint = f"give the path of a config.json, a model or recipe of {workspace.root.name}/models, or one of {names}"
     raise UserError("there is no such model", path="MODEL", got=text, hint=hint)
@@ -83,9 +85,13 @@ def _of_version(workspace: Workspace, known: tuple[Shipped, ...], version: Model
             ids = (named,) if version.backend == "workers-ai" else ()
             price = PriceBook.of(catalog.load(workspace).models).price(version.ref)
             return Subject(str(version.ref), made.source, made.shape, ids, price if ids else None)
-    repository = named.removeprefix("@cf/")
-    message = f"{version.ref} is {named}, and its config.json isn't one of {FOLDER}"
-    return _no_config(message, f"download config.json of {repository} alone from where it is published, give its path")
+    return _unknown_config(f"{version.ref} ({named})", named)
+
+
+def _unknown_config(what: str, id: str) -> NoReturn:
+    repository = id.removeprefix("@cf/")
+    hint = f"download the config.json of {repository}, and nothing else, from where it is published; give its path"
+    _no_config(f"the config.json of {what} isn't one of {FOLDER}", hint)
 
 
 def _no_config(message: str, hint: str) -> NoReturn:
@@ -139,6 +145,7 @@ def cards(workspace: Workspace) -> tuple[Card, ...]:
                 bf16=each["bf16"] * 1e12,
                 fp8=fp8 * 1e12 if fp8 else None,
                 usd_hour=hourly,
+                linked=bool(each.get("linked", True)),
             )
         except (KeyError, TypeError):
             hint = "a card has memory_gb, bandwidth and bf16, and may have fp8 and usd_hour, all numbers"

@@ -8,7 +8,7 @@ from typing import Final
 from sluiceway.domain.model import Price
 from sluiceway.errors import UserError
 from sluiceway.fit import money, tiers
-from sluiceway.fit.cards import Card, Load, Plan, plan
+from sluiceway.fit.cards import Card, Load, Plan, most_sequences, plan
 from sluiceway.fit.count import Parameters, parameters
 from sluiceway.fit.memory import BY_NAME, nearest
 from sluiceway.fit.money import BreakEven, Mix, Reserved, break_even, reserved
@@ -75,9 +75,8 @@ def answer(subject: Subject, cards: tuple[Card, ...], question: Question) -> Rep
     counted = parameters(shape)
     plans = tuple(plan(shape, card, BY_NAME[name], question.load) for card in cards for name in GPU_FORMATS)
     best = _best(plans, question, nearest(shape.precision))
-    rate = _rate(best, question)
     found = speed(shape, best, question.load, _prompt(question)) if best else None
-    kept = reserved(best, found, question.mix, rate) if best else None
+    kept = _reserved(shape, best, question) if best else None
     price = subject.price
     return Report(
         subject=subject,
@@ -112,8 +111,11 @@ def _prompt(question: Question) -> int:
     return max(1, round(question.load.context * question.mix.share))
 
 
-def _rate(best: Plan | None, question: Question) -> float | None:
-    return question.usd_hour if question.usd_hour is not None else best.card.usd_hour if best else None
+def _reserved(shape: Shape, best: Plan, question: Question) -> Reserved | None:
+    """Of cards that are busy with as many sequences as they hold: that is when they are cheapest."""
+    load = replace(question.load, sequences=most_sequences(shape, best, question.load))
+    rate = best.card.usd_hour if question.usd_hour is None else question.usd_hour
+    return reserved(best, speed(shape, best, load, _prompt(question)), question.mix, rate)
 
 
 def _best(plans: tuple[Plan, ...], question: Question, format: str) -> Plan | None:

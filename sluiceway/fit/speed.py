@@ -16,8 +16,10 @@ from sluiceway.fit.shape import Grouped, Shape
 
 BANDWIDTH_USED: Final = (0.8, 0.5)
 FLOPS_USED: Final = (0.6, 0.3)
-LAYER_SECONDS: Final = ((10e-6, 40e-6), (20e-6, 150e-6))
-"""Starting the work of a layer: on one card; on several, where they also exchange results."""
+ALONE: Final = (10e-6, 40e-6)
+LINKED: Final = (20e-6, 150e-6)
+UNLINKED: Final = (80e-6, 400e-6)
+"""Seconds to start the work of a layer: on one card; on several, which also exchange results, by link or by bus."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,11 @@ class Range:
 @dataclass(frozen=True)
 class Speed:
     """``first``: until the first token of a prompt of ``prompt`` tokens, none waiting before it. ``token``: between two
-    tokens of one answer; None for an encoder. ``batch`` answers are written at once."""
+    tokens of one answer; None for an encoder. ``batch`` answers are written at once, ``stages`` prompts are read."""
 
     prompt: int
     batch: int
+    stages: int
     first: Range
     token: Range | None
 
@@ -42,23 +45,21 @@ class Speed:
         """Time of the machine that one token of a prompt, and one of an answer, takes of it when it is busy."""
         first = self.first.quick if quick else self.first.slow
         written = 0.0 if self.token is None else (self.token.quick if quick else self.token.slow) / self.batch
-        return first / self.prompt, written
+        return first / (self.prompt * self.stages), written
 
 
 def speed(shape: Shape, plan: Plan, load: Load, prompt: int) -> Speed | None:
     """None when no number of cards holds the model. ``prompt`` is at least 1 token."""
     if plan.layout is None:
         return None
-    several = plan.layout.cards > 1
-    quick, slow = (
-        _Case(plan.card, plan.layout, BANDWIDTH_USED[at], FLOPS_USED[at], LAYER_SECONDS[several][at]) for at in (0, 1)
-    )
+    layers = ALONE if plan.layout.cards == 1 else LINKED if plan.card.linked else UNLINKED
+    quick, slow = (_Case(plan.card, plan.layout, BANDWIDTH_USED[at], FLOPS_USED[at], layers[at]) for at in (0, 1))
     counted = parameters(shape)
     token = None
     if not shape.encoder:
         token = Range(_token(shape, counted, plan.format, load, quick), _token(shape, counted, plan.format, load, slow))
     first = Range(_first(shape, counted, plan.format, prompt, quick), _first(shape, counted, plan.format, prompt, slow))
-    return Speed(prompt, load.sequences, first, token)
+    return Speed(prompt, load.sequences, plan.layout.stages, first, token)
 
 
 @dataclass(frozen=True)

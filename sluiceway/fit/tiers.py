@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from sluiceway.catalog.workers_ai import RETIRED
-from sluiceway.fit.cards import COUNTS, Load, Plan
+from sluiceway.fit.cards import Load, Plan
 from sluiceway.fit.count import Parameters
 from sluiceway.fit.families import FAMILIES
 from sluiceway.fit.memory import BY_NAME, cache, weights
 from sluiceway.fit.shape import Grouped, Shape
+from sluiceway.fit.units import human_bytes
 
 ISOLATE: Final = 128 * 10**6
 """Bytes of an isolate. Cloudflare says 128 MB and not which; the smaller reading is taken."""
@@ -53,7 +54,7 @@ def edge(shape: Shape, counted: Parameters, load: Load) -> Tier:
     name = next((each for each in EDGE_FORMATS if needs[each] <= ISOLATE), EDGE_FORMATS[-1])
     short = max(0, needs[name] - ISOLATE)
     lacking = FAMILIES[shape.model_type].edge
-    told = f"{name} needs {needs[name] / 1e6:,.0f} of {ISOLATE / 1e6:.0f} MB with the wasm heap and the loading copy"
+    told = f"{name} needs {human_bytes(needs[name])} of {human_bytes(ISOLATE)} with the wasm heap and the loading copy"
     if lacking:
         told = f"{told}; {lacking}"
     return Tier("edge", short == 0 and not lacking, told, short or None)
@@ -82,6 +83,6 @@ def gpu(plans: tuple[Plan, ...], best: Plan | None) -> Tier:
     """``best``: the plan to tell of, None when no card of ``plans`` holds the model."""
     if best is None or best.layout is None:
         nearest = min(plans, key=lambda plan: plan.lacking)
-        told = f"not even {max(COUNTS)} x {nearest.card.name} hold it at {nearest.format.name}"
+        told = f"not even {nearest.card.most} x {nearest.card.name} hold it at {nearest.format.name}"
         return Tier("GPU", False, told, nearest.lacking)
     return Tier("GPU", True, f"{best.cards} x {best.card.name} at {best.format.name}, {best.layout.name}")

@@ -118,7 +118,7 @@ def _cards(report: Report) -> list[Row]:
 
 def _cell(each: Plan) -> str:
     lacks = f" (-{human_bytes(each.short)})" if each.short else ""
-    return f"{each.cards}{lacks}" if each.cards else f"over 64{lacks}"
+    return f"{each.cards}{lacks}" if each.cards else f"over {each.card.most}{lacks}"
 
 
 def _speed(report: Report) -> list[Row]:
@@ -156,7 +156,8 @@ def _reserved(kept: Reserved, month: int) -> list[Row]:
     low, high = kept.for_volume(month)
     usd = human_usd(low) if low == high else f"{human_usd(low)} to {human_usd(high)}"
     one = f"{kept.cards} x {kept.card} at ${kept.usd_hour:g} an hour is {human_usd(kept.usd)}"
-    able = f"{human_count(kept.least)} to {human_count(kept.most)} tokens a month, busy {BUSY:.0%} of it"
+    busy = f"{kept.batch} at once, {BUSY:.0%} of the hours"
+    able = f"{human_count(kept.least)} to {human_count(kept.most)} tokens a month: {busy}"
     return [("reserved cards", f"{usd} ({one})"), ("one set does", able)]
 
 
@@ -166,6 +167,6 @@ def _break_even(even: BreakEven | None) -> list[Row]:
     reach = {
         "yes": "one set does that many: above it the cards are cheaper",
         "perhaps": "one set does that many by the quick estimate alone",
-        "no": "more than one set does: the cards are the dearer at any volume",
+        "no": "more than one set does, so that sets like it stay the dearer",
     }[even.reached]
     return [("break-even", f"{human_count(even.tokens)} tokens a month; {reach}")]
