@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -129,10 +128,5 @@ CodeFiles = Annotated[
 ]
 Share = Annotated[float, Field(ge=0, le=1, strict=False)]
 Above = Annotated[float, Field(ge=0, le=1_000_000, strict=False)]
-Block2 = Annotated[int, Field(ge=16, le=4096)]
 Batch = Annotated[Rows[Annotated[int, Field(ge=1, le=4096)]], AfterValidator(_batch)]
 Batches = Annotated[Rows[Batch], AfterValidator(_batches)]
-OpTypes = re.compile(r"[A-Z][A-Za-z0-9]*")
-OpType = Annotated[
-    str, AfterValidator(matching(OpTypes.pattern, "an operator's name as ONNX spells it", "like MatMul or Gather"))
-]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,17 +13,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from sluiceway.domain.fault import Fault
-from sluiceway.domain.model import check_model_name
+from sluiceway.domain.model import Task, check_model_name
 from sluiceway.domain.stage import nearest
 from sluiceway.errors import UserError
+from sluiceway.pipeline.passes.settings import PASS_BLOCKS, Int8Static, PassBlock
 from sluiceway.pipeline.recipe.model import (
-    PASS_BLOCKS,
     QUALITY,
     Export,
     HuggingFace,
-    Int8Static,
     PackageBlock,
-    PassBlock,
     RecipeFile,
     Runtime,
     Validate,
@@ -65,7 +65,7 @@ class Recipe:
     document: Mapping[str, Any]
     folder: Path
     model: str
-    task: str
+    task: Task
     source: Source
     export: Export
     passes: Passes
@@ -74,6 +74,12 @@ class Recipe:
     data: Path
     runtime: Runtime
     package: PackageBlock
+
+    @property
+    def digest(self) -> str:
+        """sha256 of what the recipe says of its one model: without its remarks, its layout and its variants."""
+        said = {key: value for key, value in self.document.items() if key != "variants"}
+        return hashlib.sha256(json.dumps(said, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
     def where(self, dotted: str) -> str:
         """``passes[1].block`` -> the path of that value for an error."""
@@ -167,7 +173,7 @@ def parse_pass(folder: Path, raw: Mapping[str, Any], at: str, where: Where) -> P
     kinds = ", ".join(PASS_BLOCKS)
     if "kind" not in raw:
         raise UserError("is required", path=where(f"{at}.kind"), hint=f"add kind: one of {kinds}")
-    block = PASS_BLOCKS.get(raw["kind"]) if isinstance(raw["kind"], str) else None
+    block = PASS_BLOCKS.get(str(raw["kind"]))
     if block is None:
         near = nearest(str(raw["kind"]), tuple(PASS_BLOCKS))
         hint = f"did you mean {near}?" if near else f"kinds: {kinds}"

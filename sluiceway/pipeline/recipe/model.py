@@ -1,10 +1,9 @@
-"""What a recipe may state. Passes have a block a kind, which `load` chooses by the kind."""
+"""What a recipe may state, but for its passes: each kind says for itself what may stand in it."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, Field
@@ -13,12 +12,10 @@ from sluiceway.domain.model import Task
 from sluiceway.pipeline.recipe.fields import (
     Above,
     Batches,
-    Block2,
     CodeFiles,
     DistributionName,
     HubId,
     Module,
-    OpType,
     RecipePath,
     Revision,
     Sha256,
@@ -26,7 +23,7 @@ from sluiceway.pipeline.recipe.fields import (
     VersionText,
     WheelFolder,
 )
-from sluiceway.settings.fields import Block, Listed, ModelName, Rows, frozen_mapping
+from sluiceway.settings.fields import Block, ModelName, Rows, frozen_mapping
 
 
 class Wheel(Block):
@@ -63,69 +60,30 @@ class Export(Block):
     ir: Annotated[int, Field(ge=7, le=14)] = 8
 
 
-class Fold(Block):
-    kind: Literal["fold"]
-
-
-class Fp16(Block):
-    kind: Literal["fp16"]
-
-
-class Int8Dynamic(Block):
-    kind: Literal["int8-dynamic"]
-    per_channel: bool = True
-    ops: Listed[OpType] = ("MatMul", "Gather")
-
-
-class Int8Static(Block):
-    """``calibration``: rows of text that the activations are measured on."""
-
-    kind: Literal["int8-static"]
-    calibration: RecipePath
-    activations: Literal["u8", "s16"] = "u8"
-
-
-class Int8Weights(Block):
-    kind: Literal["int8-weights"]
-    block: Block2 = 32
-
-
-class Int4Weights(Block):
-    kind: Literal["int4-weights"]
-    block: Block2 = 32
-    symmetric: bool = True
-    head: Literal["int8", "fp32", "int4"] = "int8"
-
-
-PassBlock = Fold | Fp16 | Int8Dynamic | Int8Static | Int8Weights | Int4Weights
-PASS_BLOCKS: Final[Mapping[str, type[PassBlock]]] = MappingProxyType(
-    {
-        "fold": Fold,
-        "fp16": Fp16,
-        "int8-dynamic": Int8Dynamic,
-        "int8-static": Int8Static,
-        "int8-weights": Int8Weights,
-        "int4-weights": Int4Weights,
-    }
-)
-
-
 class Validate(Block):
-    """Limits that a build must keep; sizes are MB of 10^6 bytes, ``max_size_share`` is of the float model."""
+    """Limits that a build must keep; what each means stands at `sluiceway.pipeline.validate`'s settings.
+
+    Sizes are MB of 10^6 bytes; ``max_size_share`` and ``max_perplexity_rise`` are shares of the float model's figure.
+    ``encoder``: a module of this checkout whose function encoder() makes the features of a model without a tokenizer.
+    """
 
     data: RecipePath
+    encoder: Module | None = None
     min_cosine: Share | None = None
+    min_rank: Share | None = None
     min_top1: Share | None = None
     max_kl: Above | None = None
     max_perplexity_rise: Above | None = None
     min_accuracy: Share | None = None
     max_size_mb: Above | None = None
     max_size_share: Share | None = None
+    min_tokens_per_second: Above | None = None
+    longest: Annotated[int, Field(ge=4, le=8192, description="tokens of a text that are read, from 4 to 8192")] = 256
+    rounds: Annotated[int, Field(ge=0, le=100)] = 3
     batches: Batches = ((1, 1), (1, 7), (2, 5), (3, 16))
 
 
-QUALITY: Final = ("min_cosine", "min_top1", "max_kl", "max_perplexity_rise", "min_accuracy")
-LIMITS: Final = (*QUALITY, "max_size_mb", "max_size_share")
+QUALITY: Final = ("min_cosine", "min_rank", "min_top1", "max_kl", "max_perplexity_rise", "min_accuracy")
 
 
 class Runtime(Block):
@@ -144,7 +102,7 @@ class PackageBlock(Block):
 
 
 Raw = Mapping[str, Any]
-"""A pass as it stands in the file, before its kind has chosen what may stand in it."""
+"""A pass as it stands in the file, before its kind has said what may stand in it."""
 
 
 with warnings.catch_warnings():
@@ -159,7 +117,7 @@ with warnings.catch_warnings():
         source: Source
         export: Export
         passes: Rows[Raw] = ()
-        variants: Annotated[Mapping[ModelName, Rows[Raw]], AfterValidator(frozen_mapping)] = MappingProxyType({})
+        variants: Annotated[Mapping[ModelName, Rows[Raw]], AfterValidator(frozen_mapping)] = Field(default_factory=dict)
         validate: Validate  # type: ignore[assignment]
         runtime: Runtime = Runtime()
         package: PackageBlock = PackageBlock()

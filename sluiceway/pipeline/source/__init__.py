@@ -4,6 +4,6 @@ Whatever the source, only files of known kinds get through, pickles never do, an
 run.
 """
 
-from sluiceway.pipeline.source.fetch import Fetched, fetch, settings
+from sluiceway.pipeline.source.fetch import Fetched, fetch, module_digest, settings
 
-__all__ = ["Fetched", "fetch", "settings"]
+__all__ = ["Fetched", "fetch", "module_digest", "settings"]

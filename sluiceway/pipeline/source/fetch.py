@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sluiceway.errors import SluicewayError, UserError
+from sluiceway.pipeline.checks import Limits, check_folder
 from sluiceway.pipeline.recipe.load import Folder, Recipe, Train
 from sluiceway.pipeline.recipe.model import HuggingFace, Wheel
 from sluiceway.pipeline.source import archive, folder, hub, kinds, remote_code, wheel
@@ -31,7 +32,8 @@ def settings(recipe: Recipe, root: Path) -> dict[str, Any]:
         return {"huggingface": source.model_dump(mode="json")}
     if isinstance(source, Folder):
         return {"folder": tree_digest(source.path)}
-    return {"train": {"module": source.module, "code": tree_digest(_package(source, root, recipe))}}
+    code = module_digest(source.module, root, recipe.where("source.train"))
+    return {"train": {"module": source.module, "code": code}}
 
 
 def fetch(recipe: Recipe, root: Path, cache: Path, out: Path) -> Fetched:
@@ -50,14 +52,24 @@ def fetch(recipe: Recipe, root: Path, cache: Path, out: Path) -> Fetched:
         origin = {"huggingface": {"id": source.id, "revision": source.revision}}
     elif isinstance(source, Folder):
         shown = recipe.where("source.folder")
-        folder.copy(source.path, out, shown)
+        folder.copy(source.path, out, shown, _data(source.path))
         origin = {"folder": source.path.name}
     else:
         shown = recipe.where("source.train")
         _train(source, root, out, shown)
         origin = {"train": source.module}
     remote_code.check(out, allowed, shown)
+    check_folder(out, Limits(), _data(out))
     return Fetched(origin)
+
+
+def _data(top: Path) -> frozenset[str]:
+    """Names of the files with external data of a model.onnx that lies there; it may call them as it likes."""
+    if not (top / "model.onnx").is_file():
+        return frozenset()
+    from sluiceway.pipeline.checks import external, proto
+
+    return external.data_files(proto.parse(top / "model.onnx"))
 
 
 def tree_digest(top: Path) -> str:
@@ -70,13 +82,13 @@ def tree_digest(top: Path) -> str:
     return running.hexdigest()
 
 
-def _package(source: Train, root: Path, recipe: Recipe) -> Path:
-    """The folder of the module: a change of any file in it trains anew."""
-    file = root.joinpath(*source.module.split(".")).with_suffix(".py")
+def module_digest(name: str, root: Path, shown: str) -> str:
+    """Of all files in the folder of a module of the checkout: a change of any is another module."""
+    file = root.joinpath(*name.split(".")).with_suffix(".py")
     if not file.is_file():
-        hint = f"write {file.relative_to(root).as_posix()} with a function build(out: Path) -> None"
-        raise UserError("no such module", path=recipe.where("source.train"), got=source.module, hint=hint)
-    return file.parent
+        hint = f"write {file.relative_to(root).as_posix()}, or correct the name"
+        raise UserError("no such module", path=shown, got=name, hint=hint)
+    return tree_digest(file.parent)
 
 
 def _train(source: Train, root: Path, out: Path, shown: str) -> None:
@@ -89,7 +101,6 @@ def _train(source: Train, root: Path, out: Path, shown: str) -> None:
     build(out)
     made = [name for name, _ in folder.files(out)]
     if "model.onnx" not in made:
-        raise SluicewayError(
-            "the training wrote no model.onnx", path=shown, hint="its build(out) writes out/model.onnx"
-        )
+        hint = "its build(out) writes out/model.onnx"
+        raise SluicewayError("the training wrote no model.onnx", path=shown, hint=hint)
     kinds.require_weights(made, (), shown)

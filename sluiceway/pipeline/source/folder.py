@@ -26,18 +26,14 @@ def files(folder: Path) -> Iterator[tuple[str, Path]]:
     yield from sorted(found)
 
 
-def copy(folder: Path, out: Path, shown: str, extra: tuple[str, ...] = ()) -> None:
-    """Copies what a model is made of into ``out``; ``extra`` names files that may come too, and ``shown`` the source."""
+def copy(folder: Path, out: Path, shown: str, data: frozenset[str] = frozenset()) -> None:
+    """Copies what a model is made of into ``out``. ``data``: its external data's names; ``shown``: the source's."""
     left = []
     taken = []
     for name, path in files(folder):
-        if not (kinds.is_wanted(path.name) or path.name in extra):
+        if not (kinds.is_wanted(path.name) or name in data):
             left.append(name)
             continue
-        if path.stat().st_nlink > 1 and kinds.is_wanted(path.name, ("*.onnx", "*.data")):
-            hint = "copy it: a hard link may be changed from outside"
-            raise UserError("is a hard link", path=f"{shown}/{name}", hint=hint)
-        kinds.check_first_bytes(path, f"{shown}/{name}")
         target = out / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)

@@ -30,7 +30,6 @@ def get(asked: HuggingFace, cache: Path, out: Path, shown: str) -> None:
         if not path.is_relative_to(inside):
             hint = f"remove {cache} and build again"
             raise UserError("a file of the cache is a link that leads out of it", path=shown, got=name, hint=hint)
-        kinds.check_first_bytes(path, f"{shown}: {name}")
         target = out / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
@@ -83,9 +82,8 @@ def _download(asked: HuggingFace, cache: Path, shown: str) -> str:
 def _unreached(asked: HuggingFace, shown: str, said: str) -> SluicewayError:
     server = os.environ.get("HF_ENDPOINT", "the hub")
     hint = "it needs the network once; later builds take it from the cache. HF_ENDPOINT names a mirror"
-    return SluicewayError(
-        f"couldn't fetch {asked.id} from {server}: {said.splitlines()[0][:200]}", path=shown, hint=hint
-    )
+    why = said.splitlines()[0][:200] if said else "no message"
+    return SluicewayError(f"couldn't fetch {asked.id} from {server}: {why}", path=shown, hint=hint)
 
 
 def _others(asked: HuggingFace) -> list[str]:

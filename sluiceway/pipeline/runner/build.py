@@ -1,0 +1,116 @@
+"""Makes a recipe's stages one after the other, keeps what is there, and stops where a limit isn't kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sluiceway.pipeline.recipe import Recipe
+from sluiceway.pipeline.runner import record, spawn
+from sluiceway.pipeline.runner.plan import Plan, plan
+from sluiceway.pipeline.runner.record import Record
+from sluiceway.pipeline.runner.spawn import Job, Outcome
+from sluiceway.pipeline.runner.stage import Stage
+from sluiceway.pipeline.runner.work import Work
+from sluiceway.progress import Progress, human_seconds
+
+_CALL = "sluiceway.pipeline.runner.steps:run"
+
+
+@dataclass(frozen=True)
+class Made:
+    """A stage and its record; ``kept``: it was there before this build."""
+
+    stage: Stage
+    record: Record
+    kept: bool
+
+
+@dataclass(frozen=True)
+class Built:
+    """``package`` is the folder to publish; None when a limit wasn't kept. ``missed``: those limits, with numbers."""
+
+    recipe: Recipe
+    made: tuple[Made, ...]
+    package: Path | None
+    missed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Builder:
+    """``root``: the checkout; ``cache``: where fetched sources are kept. ``run`` starts a stage's process."""
+
+    root: Path
+    cache: Path
+    work: Work
+    progress: Progress
+    run: Callable[[Job], Outcome] = spawn.run
+    clock: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
+    label: str = field(default="")
+
+    def build(self, recipe: Recipe, fresh: bool = False) -> Built:
+        """All stages of ``recipe``; ``fresh``: made anew, whatever is there.
+
+        Raises what a stage raised, with its name. A limit that isn't kept is told in the result.
+        """
+        planned = plan(recipe, self.root)
+        with self.work.locked(self.progress, recipe.name):
+            if fresh:
+                self.work.forget()
+            built = self._build(recipe, planned)
+            self.work.prune(planned.stages, self.now())
+            return built
+
+    def _build(self, recipe: Recipe, planned: Plan) -> Built:
+        made: list[Made] = []
+        for stage in planned.stages:
+            if stage is planned.package and (missed := _missed(made[-1])):
+                return Built(recipe, tuple(made), None, missed)
+            made.append(self.make(recipe, stage, planned, made))
+        return Built(recipe, tuple(made), self.work.out(planned.package), ())
+
+    def make(self, recipe: Recipe, stage: Stage, planned: Plan, before: list[Made]) -> Made:
+        """One stage, kept or made, for which those ``before`` it are there."""
+        number = f"{len(before) + 1}/{len(planned.stages)}"
+        if found := self.work.finished(stage):
+            return Made(stage, found, True)
+        title = f"{recipe.name}{self.label} {number} {stage.kind}"
+        with self.progress.step(title, self.work.expected(stage)) as note, self.work.making(stage) as scratch:
+            started = self.clock()
+            outcome = self.run(self._job(recipe, stage, before, scratch / record.OUT))
+            seconds = self.clock() - started
+            made = record.made(stage, scratch / record.OUT, outcome.report, seconds, outcome.peak_mb)
+            note(f"peak {outcome.peak_mb:.0f} MB")
+            self.work.keep(stage, scratch, made)
+        return Made(stage, made, False)
+
+    def _job(self, recipe: Recipe, stage: Stage, before: list[Made], out: Path) -> Job:
+        arguments: dict[str, Any] = {
+            "root": str(self.root),
+            "cache": str(self.cache),
+            "file": str(recipe.folder / f"{recipe.name}.yaml"),
+            "document": dict(recipe.document),
+            "kind": stage.kind,
+            "block": stage.block,
+            "inputs": [str(self.work.out(each)) for each in stage.inputs],
+            "reports": [{"kind": each.stage.kind, **each.record.report} for each in before],
+            "out": str(out),
+        }
+        return Job(_CALL, arguments, f"{recipe.file}: {stage.kind}")
+
+    def foresee(self, planned: Plan) -> str:
+        """``6 stages, 2 of them there, the others took about 40 s the last time``."""
+        missing = [stage for stage in planned.stages if not (self.work.folder(stage) / record.NAME).is_file()]
+        known = [seconds for stage in missing if (seconds := self.work.expected(stage)) is not None]
+        there = len(planned.stages) - len(missing)
+        text = f"{len(planned.stages)} stages, {there} of them there"
+        return f"{text}; the others took about {human_seconds(sum(known))} the last time" if known else text
+
+
+def _missed(validated: Made) -> tuple[str, ...]:
+    """The limits that weren't kept, each with its numbers, as the report of the validation says."""
+    return tuple(validated.record.report["reasons"])

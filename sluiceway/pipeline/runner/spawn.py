@@ -1,0 +1,160 @@
+"""Starts a stage's process, waits for it, and takes it along when this one is interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import IO, Any
+
+from sluiceway.errors import SluicewayError, UserError
+
+_KEPT_LINES = 60
+_SECONDS_AFTER = 5.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """``call``: ``module:function`` with keyword ``arguments`` of plain JSON. ``shown``: the stage, for errors."""
+
+    call: str
+    arguments: Mapping[str, Any]
+    shown: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``report``: what the function returned. ``peak_mb``: megabytes of memory at the process's largest."""
+
+    report: dict[str, Any]
+    peak_mb: float
+
+
+def run(job: Job) -> Outcome:
+    """Runs ``job`` in a process and group of its own. Raises what it raised (UserError, SluicewayError).
+
+    SluicewayError when the process died: out of memory, a crash in a library. Ctrl-C kills the group.
+    """
+    reader, writer = os.pipe()
+    command = [sys.executable, "-P", "-m", "sluiceway.pipeline.runner.child", str(writer)]
+    env = {**os.environ, "PYTHONHASHSEED": "0"}
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=[writer],
+            env=env,
+            start_new_session=True,
+        )
+    except BaseException:
+        os.close(reader)
+        raise
+    finally:
+        os.close(writer)
+    return _wait(job, process, os.fdopen(reader, "rb"))
+
+
+def _wait(job: Job, process: subprocess.Popen[bytes], answers: IO[bytes]) -> Outcome:
+    said: deque[bytes] = deque(maxlen=_KEPT_LINES)
+    answer: list[bytes] = []
+    assert process.stdin is not None and process.stdout is not None
+    talk = _reading(process.stdout, said.extend)
+    listen = _reading(answers, lambda stream: answer.append(stream.read()))
+    try:
+        with suppress(BrokenPipeError):  # it is dead already, and the wait tells why
+            process.stdin.write(json.dumps({**vars(job), "arguments": dict(job.arguments)}).encode() + b"\n")
+            process.stdin.flush()
+        _await(process.pid)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    finally:
+        _end(process)
+        listen.join(_SECONDS_AFTER)
+        talk.join(_SECONDS_AFTER)
+    peak = usage.ru_maxrss / 1e6 if sys.platform == "darwin" else usage.ru_maxrss * 1024 / 1e6
+    return _outcome(job, process.returncode, b"".join(answer), said, peak)
+
+
+def _reading(stream: IO[bytes], read: Callable[[IO[bytes]], None]) -> threading.Thread:
+    """A thread that reads ``stream`` to its end, so that the other side never waits."""
+
+    def to_the_end() -> None:
+        with stream:
+            read(stream)
+
+    thread = threading.Thread(target=to_the_end, daemon=True)
+    thread.start()
+    return thread
+
+
+def _await(pid: int) -> None:
+    """Until it has ended; then kills what it has started, while its id, which is theirs, can't be another's yet."""
+    if hasattr(os, "waitid"):  # not on every system; there, what it has started is left to itself
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        _kill(pid)
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """No process of the group is left behind, however this ended."""
+    if process.returncode is None:
+        _kill(process.pid)
+        process.wait()
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        process.stdin.close()
+
+
+def _outcome(job: Job, code: int, answer: bytes, said: deque[bytes], peak: float) -> Outcome:
+    if os.environ.get("SLUICEWAY_VERBOSE"):
+        sys.stderr.write(b"".join(said).decode("utf-8", "replace"))
+    if not answer or code != 0:
+        raise _died(job, code, said)
+    message = json.loads(answer)
+    if message.get("error"):
+        raise _told(message["error"])
+    return Outcome(message["report"], message.get("peak_mb") or peak)
+
+
+def _died(job: Job, code: int, said: deque[bytes]) -> SluicewayError:
+    last = b"".join(said).decode("utf-8", "replace").strip().splitlines()
+    why = f": {last[-1][:300]}" if last else ""
+    if code == -signal.SIGKILL:
+        hint = "most likely the memory was used up: free some, or build on a larger machine"
+        return SluicewayError("its process was killed", path=job.shown, hint=hint)
+    if code < 0:
+        name = signal.Signals(-code).name
+        hint = "a library crashed: run it again as `sluiceway --verbose ...`, and report it"
+        return SluicewayError(f"its process died of {name}{why}", path=job.shown, hint=hint)
+    hint = "run it again as `sluiceway --verbose ...` for all that it said, and report it"
+    return SluicewayError(f"its process ended with exit code {code} and no answer{why}", path=job.shown, hint=hint)
+
+
+class _Shown:
+    """A value as the other process showed it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _told(error: dict[str, Any]) -> SluicewayError:
+    got = {} if error["got"] is None else {"got": _Shown(error["got"])}
+    if error["exit_code"] == UserError.exit_code:
+        return UserError(error["error"], path=error["path"], hint=error["hint"], **got)
+    return SluicewayError(error["error"], path=error["path"], hint=error["hint"], **got)
