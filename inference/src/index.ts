@@ -3,10 +3,11 @@
  * It is a Worker apart since onnxruntime is 3.7 MB gzipped, which no request to a language model should have to carry.
  */
 
+import { partsOf } from "./artifact.ts";
 import { embed } from "./embed.ts";
 import { InferenceError, textOf } from "./errors.ts";
 import { Models } from "./models.ts";
-import { heapBytes } from "./ort.ts";
+import { heapBytes, open } from "./ort.ts";
 import { readEmbed } from "./request.ts";
 import { Turn } from "./turn.ts";
 
@@ -21,15 +22,15 @@ const turn = new Turn(WAITING);
 let models: Models | null = null;
 
 async function serve(request: Request, env: Env): Promise<Response> {
-  models ??= new Models(env.MODELS);
+  models ??= new Models(env.MODELS, { open, heapBytes });
   const { pathname } = new URL(request.url);
   if (request.method === "GET" && pathname === "/health")
     return Response.json({ ok: true, models: models.count, heap_bytes: heapBytes(), waiting: turn.waiting });
   if (request.method !== "POST" || pathname !== "/embed")
     throw new InferenceError(404, "not_found", `there is no ${request.method} ${pathname}`);
-  const { model, tokenizer, texts, max_tokens } = readEmbed(await request.text());
+  const { files, texts, max_tokens } = readEmbed(await request.text());
   const loaded = models;
-  const { vectors, tokens } = await turn.take(async () => embed(await loaded.get(model, tokenizer), texts, max_tokens));
+  const { vectors, tokens } = await turn.take(async () => embed(await loaded.get(partsOf(files)), texts, max_tokens));
   return Response.json({ vectors: vectors.map((vector) => Array.from(vector)), tokens });
 }
 

@@ -1,37 +1,54 @@
-import { download, type FileRef } from "./artifact.ts";
+import type { InferenceSession } from "onnxruntime-web/wasm";
+import { type Bucket, download, type Parts } from "./artifact.ts";
 import { InferenceError, textOf } from "./errors.ts";
-import { heapBytes, open, type ort } from "./ort.ts";
 import { WordPiece } from "./wordpiece.ts";
 
 export interface Loaded {
-  readonly session: ort.InferenceSession;
+  readonly session: InferenceSession;
   readonly tokenizer: WordPiece;
   readonly bytes: number;
 }
 
-/** What of an isolate's 128 MB onnxruntime's heap may come to before a model is loaded beside another. */
-export const HEAP_LIMIT = 96 * 1024 * 1024;
-/** Of one model's file: its bytes are there twice while it is loaded. */
-export const MODEL_LIMIT = 32 * 1024 * 1024;
+/** onnxruntime, as this file needs it. */
+export interface Runtime {
+  open(graph: Uint8Array, weights: ReadonlyMap<string, Uint8Array>): Promise<InferenceSession>;
+  heapBytes(): number;
+}
 
-/** The models of this isolate, by digest: loaded once however many ask at once, the longest unused one given up first. */
+/** In bytes. An isolate has 128 MB for everything. */
+export interface Limits {
+  /** What onnxruntime's heap may come to before a model is loaded beside another. */
+  readonly heap: number;
+  /** Of all models together: the bytes of one are there twice while it is loaded, those inside its graph four times. */
+  readonly models: number;
+}
+
+const MIB = 1024 * 1024;
+export const LIMITS: Limits = { heap: 88 * MIB, models: 32 * MIB };
+
+/** The models of this isolate, by digest: loaded once however many ask at once, the longest unused given up first. */
 export class Models {
   readonly #kept = new Map<string, Promise<Loaded>>();
-  readonly #bucket: R2Bucket;
+  readonly #bucket: Bucket;
+  readonly #runtime: Runtime;
+  readonly #limits: Limits;
 
-  constructor(bucket: R2Bucket) {
+  constructor(bucket: Bucket, runtime: Runtime, limits: Limits = LIMITS) {
     this.#bucket = bucket;
+    this.#runtime = runtime;
+    this.#limits = limits;
   }
 
   get count(): number {
     return this.#kept.size;
   }
 
-  async get(model: FileRef, tokenizer: FileRef): Promise<Loaded> {
-    const name = `${model.sha256} ${tokenizer.sha256}`;
+  async get(parts: Parts): Promise<Loaded> {
+    const files = [parts.graph, ...parts.weights, parts.tokenizer];
+    const name = files.map(({ sha256 }) => sha256).join(" ");
     const kept = this.#kept.get(name);
     this.#kept.delete(name);
-    const found = kept ?? this.#load(model, tokenizer);
+    const found = kept ?? this.#load(parts, [...this.#kept]);
     this.#kept.set(name, found); // last in the order of use
     try {
       return await found;
@@ -41,35 +58,33 @@ export class Models {
     }
   }
 
-  async #load(model: FileRef, tokenizer: FileRef): Promise<Loaded> {
-    if (model.bytes > MODEL_LIMIT)
-      throw new InferenceError(
-        422,
-        "model_too_large",
-        `${model.key} has ${model.bytes} bytes, an isolate takes ${MODEL_LIMIT}`,
-      );
-    await this.#makeRoom(model.bytes);
+  async #load({ graph, weights, tokenizer }: Parts, others: readonly [string, Promise<Loaded>][]): Promise<Loaded> {
+    const bytes = [graph, ...weights].reduce((sum, file) => sum + file.bytes, 0);
+    if (bytes > this.#limits.models) {
+      const message = `${graph.key} and its weights have ${bytes} bytes, an isolate takes ${this.#limits.models}`;
+      throw new InferenceError(422, "model_too_large", message);
+    }
+    await this.#makeRoom(bytes, others);
     const words = new WordPiece(new TextDecoder().decode(await download(this.#bucket, tokenizer)));
-    const content = await download(this.#bucket, model);
+    const content = await download(this.#bucket, graph);
+    const beside = new Map<string, Uint8Array>();
+    for (const file of weights) beside.set(file.name, await download(this.#bucket, file));
     try {
-      return { session: await open(content), tokenizer: words, bytes: model.bytes };
+      return { session: await this.#runtime.open(content, beside), tokenizer: words, bytes };
     } catch (error) {
-      throw new InferenceError(422, "model_unfit", `${model.key} can't be loaded: ${textOf(error)}`);
+      throw new InferenceError(422, "model_unfit", `${graph.key} can't be loaded: ${textOf(error)}`);
     }
   }
 
   /** The heap doesn't shrink, but what a released model had in it is used again. */
-  async #makeRoom(bytes: number): Promise<void> {
-    for (const [name, loading] of this.#kept) {
-      const others = await sizes(this.#kept.values());
-      if (others === 0 || (heapBytes() + bytes <= HEAP_LIMIT && others + bytes <= MODEL_LIMIT)) return;
-      this.#kept.delete(name);
-      await loading.then(({ session }) => session.release()).catch(() => undefined);
+  async #makeRoom(bytes: number, others: readonly [string, Promise<Loaded>][]): Promise<void> {
+    const loaded = await Promise.all(others.map(([, loading]) => loading.catch(() => null)));
+    let taken = loaded.reduce((sum, one) => sum + (one?.bytes ?? 0), 0);
+    for (const [at, one] of loaded.entries()) {
+      if (this.#runtime.heapBytes() + bytes <= this.#limits.heap && taken + bytes <= this.#limits.models) return;
+      this.#kept.delete((others[at] as [string, unknown])[0]);
+      taken -= one?.bytes ?? 0;
+      await one?.session.release();
     }
   }
-}
-
-async function sizes(loading: Iterable<Promise<Loaded>>): Promise<number> {
-  const settled = await Promise.allSettled(loading);
-  return settled.reduce((sum, one) => sum + (one.status === "fulfilled" ? one.value.bytes : 0), 0);
 }

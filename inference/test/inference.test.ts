@@ -13,6 +13,7 @@ const { limit, cases } = JSON.parse(content("cases.json").toString()) as {
 const texts = cases.map(({ text }) => text);
 
 interface FileRef {
+  name: string;
   key: string;
   sha256: string;
   bytes: number;
@@ -25,9 +26,9 @@ interface Answer {
 
 let runtime: Miniflare;
 
-async function put(key: string, bytes: Uint8Array): Promise<FileRef> {
+async function put(key: string, bytes: Uint8Array, name = key): Promise<FileRef> {
   await (await runtime.getR2Bucket("MODELS")).put(key, bytes);
-  return { key, sha256: createHash("sha256").update(bytes).digest("hex"), bytes: bytes.byteLength };
+  return { name, key, sha256: createHash("sha256").update(bytes).digest("hex"), bytes: bytes.byteLength };
 }
 
 async function asked(body: object | string, path = "/embed"): Promise<{ status: number; answer: Answer }> {
@@ -44,26 +45,28 @@ let tokenizer: FileRef;
 
 beforeAll(async () => {
   runtime = await start(await bundled());
-  model = await put("m", content("model.onnx"));
-  tokenizer = await put("t", content("tokenizer.json"));
+  model = await put("m", content("model.onnx"), "model.onnx");
+  tokenizer = await put("t", content("tokenizer.json"), "tokenizer.json");
 }, 60_000);
 afterAll(() => runtime?.dispose());
 
 describe("the inference Worker", () => {
   it("gives onnxruntime's vectors, each in its text's place, alone or among others", async () => {
-    const { answer } = await asked({ model, tokenizer, texts, max_tokens: limit });
+    const { answer } = await asked({ files: [model, tokenizer], texts, max_tokens: limit });
     expect(answer.tokens).toBe(cases.reduce((sum, { ids }) => sum + ids.length, 0));
     for (const [at, { vector }] of cases.entries()) {
       for (const [place, value] of vector.entries()) expect(answer.vectors[at]?.[place]).toBeCloseTo(value, 4);
     }
-    const alone = await asked({ model, tokenizer, texts: [texts[1]], max_tokens: limit });
+    const alone = await asked({ files: [model, tokenizer], texts: [texts[1]], max_tokens: limit });
     for (const [place, value] of (alone.answer.vectors[0] as number[]).entries())
       expect(value).toBeCloseTo(cases[1]?.vector[place] as number, 4);
   });
 
   it("loads a model once however many ask at once, and answers all of them", async () => {
     const many = await Promise.all(
-      Array.from({ length: 40 }, () => asked({ model, tokenizer, texts: texts.slice(0, 3), max_tokens: limit })),
+      Array.from({ length: 40 }, () =>
+        asked({ files: [model, tokenizer], texts: texts.slice(0, 3), max_tokens: limit }),
+      ),
     );
     expect(many.map(({ status }) => status)).toEqual(Array(40).fill(200));
     expect(await health()).toMatchObject({ models: 1, waiting: 0 });
@@ -75,28 +78,29 @@ describe("the inference Worker", () => {
     await put("damaged", flipped);
     // A digest that hasn't been loaded: one that has is never fetched again.
     const damaged = { ...model, key: "damaged", sha256: "f".repeat(64) };
-    const short = await put("short", content("model.onnx").subarray(0, 200));
+    const short = await put("short", content("model.onnx").subarray(0, 200), "model.onnx");
     const wrong: [FileRef, FileRef, number, string][] = [
       [damaged, tokenizer, 422, "artifact_damaged"],
       [{ ...short, bytes: 4_000 }, tokenizer, 422, "artifact_damaged"],
       [short, tokenizer, 422, "model_unfit"],
       [{ ...model, key: "none", sha256: "e".repeat(64) }, tokenizer, 404, "artifact_not_found"],
-      [model, model, 422, "tokenizer_unfit"],
+      [model, { ...model, name: "tokenizer.json" }, 422, "tokenizer_unfit"],
+      [model, { ...tokenizer, name: "vocab.txt" }, 422, "artifact_incomplete"],
       [{ ...model, sha256: "0".repeat(64), bytes: 40 * 1024 * 1024 }, tokenizer, 422, "model_too_large"],
     ];
     for (const [first, second, status, code] of wrong) {
-      const found = await asked({ model: first, tokenizer: second, texts: ["a"], max_tokens: limit });
+      const found = await asked({ files: [first, second], texts: ["a"], max_tokens: limit });
       expect([found.status, found.answer.error.code]).toEqual([status, code]);
     }
-    expect((await asked({ model, tokenizer, texts: ["a"], max_tokens: limit })).status).toBe(200);
+    expect((await asked({ files: [model, tokenizer], texts: ["a"], max_tokens: limit })).status).toBe(200);
   });
 
   it("a model that was not there is found once it is published", async () => {
-    const other = await put("late-t", Buffer.concat([content("tokenizer.json"), Buffer.from("\n")]));
+    const other = await put("late-t", Buffer.concat([content("tokenizer.json"), Buffer.from("\n")]), "tokenizer.json");
     const late = { ...model, key: "late" };
-    expect((await asked({ model: late, tokenizer: other, texts: ["a"], max_tokens: limit })).status).toBe(404);
+    expect((await asked({ files: [late, other], texts: ["a"], max_tokens: limit })).status).toBe(404);
     await put("late", content("model.onnx"));
-    expect((await asked({ model: late, tokenizer: other, texts: ["a"], max_tokens: limit })).status).toBe(200);
+    expect((await asked({ files: [late, other], texts: ["a"], max_tokens: limit })).status).toBe(200);
   });
 
   it.each([
@@ -104,10 +108,11 @@ describe("the inference Worker", () => {
     ["no texts", { texts: [] }],
     ["a text that is none", { texts: [1] }],
     ["a limit that leaves no room", { max_tokens: 2 }],
-    ["a digest that is none", { model: { key: "m", sha256: "x", bytes: 1 } }],
+    ["a digest that is none", { files: [{ name: "model.onnx", key: "m", sha256: "x", bytes: 1 }] }],
     ["an unknown field", { other: 1 }],
   ])("refuses a request with %s by a sentence", async (_, change) => {
-    const body = typeof change === "string" ? change : { model, tokenizer, texts: ["a"], max_tokens: limit, ...change };
+    const body =
+      typeof change === "string" ? change : { files: [model, tokenizer], texts: ["a"], max_tokens: limit, ...change };
     const { status, answer } = await asked(body);
     expect([status, answer.error.code]).toEqual([400, "invalid_request"]);
   });
