@@ -1,5 +1,6 @@
 import type { ModelVersion } from "../config.ts";
 import { ApiError, type ErrorOptions } from "../errors.ts";
+import type { Pieces } from "./pieces.ts";
 
 export interface Usage {
   prompt_tokens: number;
@@ -90,8 +91,8 @@ export interface Piece {
 /** What answers. All forms throw `ApiError`; a stream that just stops is an error too, never a short answer. */
 export interface Backend {
   complete(call: Call): Promise<Answer>;
-  /** Resolves when the backend has accepted the call; ends after the last piece of a whole answer. */
-  stream(call: Call): Promise<AsyncGenerator<Piece, void, undefined>>;
+  /** Resolves when the backend has accepted the call. */
+  stream(call: Call): Promise<Pieces>;
   embed(call: EmbedCall): Promise<Embeddings>;
 }
 

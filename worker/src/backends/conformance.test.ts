@@ -161,7 +161,7 @@ describe.each(KITS)("%s", (_, make) => {
         cancelled = true;
       }),
     );
-    const stream = await kit.backend.stream(call(kit, { signal: second.signal }));
+    const stream = (await kit.backend.stream(call(kit, { signal: second.signal })))[Symbol.asyncIterator]();
     expect((await stream.next()).value).toMatchObject({ choices: [{ delta: { content: "a" } }] });
     const next = stream.next();
     second.abort(new Error("client left"));

@@ -1,5 +1,6 @@
 import { ApiError } from "../errors.ts";
-import type { Answer, Backend, Embeddings, Piece } from "./backend.ts";
+import type { Answer, Backend, Embeddings } from "./backend.ts";
+import type { Pieces } from "./pieces.ts";
 
 /** Stands where a backend would be for versions that this Worker can't run: every call says so. */
 export class NotServed implements Backend {
@@ -13,7 +14,7 @@ export class NotServed implements Backend {
     throw this.#refusal();
   }
 
-  async stream(): Promise<AsyncGenerator<Piece, void, undefined>> {
+  async stream(): Promise<Pieces> {
     throw this.#refusal();
   }
 

@@ -6,14 +6,14 @@ import {
   type Call,
   type EmbedCall,
   type Embeddings,
-  type Piece,
   upstreamError,
 } from "./backend.ts";
 import { checkDimensions } from "./embeddings.ts";
 import { plainMessages } from "./messages.ts";
 import { refusal } from "./openai-errors.ts";
 import { readAnswer, readEmbeddings, readPiece } from "./openai-shapes.ts";
-import { pieces } from "./stream.ts";
+import type { Pieces } from "./pieces.ts";
+import { PieceStream } from "./stream.ts";
 import { readWhole } from "./whole.ts";
 
 /** What the backend needs of the platform. */
@@ -60,7 +60,7 @@ export class OpenAi implements Backend {
     return readWhole(call, response, readAnswer);
   }
 
-  async stream(call: Call): Promise<AsyncGenerator<Piece, void, undefined>> {
+  async stream(call: Call): Promise<Pieces> {
     const body = chatBody(call);
     body.stream = true;
     body.stream_options = { include_usage: true };
@@ -70,7 +70,7 @@ export class OpenAi implements Backend {
       await readWhole(call, response, readAnswer);
       throw upstreamError("The model's server sent no stream.");
     }
-    return pieces(response.body, call, readPiece);
+    return new PieceStream(response.body, call, readPiece);
   }
 
   async embed(call: EmbedCall): Promise<Embeddings> {

@@ -1,31 +1,26 @@
 import { createParser } from "eventsource-parser";
 
 /**
- * The `data` of the server-sent events, those together that came together, however the bytes are cut: characters and events may span chunks, a chunk may
- * hold many events, lines may end in LF, CRLF or CR, and the last event may lack its blank line.
- * Leaving the loop, or aborting, cancels the body.
+ * The `data` of server-sent events, however their bytes are cut: characters and events may span chunks, a chunk may hold
+ * many events, lines may end in LF, CRLF or CR, and the last event may lack its blank line.
  */
-export async function* decodeEvents(
-  body: ReadableStream<Uint8Array>,
-  signal: AbortSignal,
-): AsyncGenerator<string[], void, undefined> {
-  const events: string[] = [];
-  const parser = createParser({ onEvent: (event) => events.push(event.data) });
-  const decoder = new TextDecoder();
-  const reader = body.getReader();
-  const cancel = () => void reader.cancel(signal.reason).catch(() => {});
-  if (signal.aborted) cancel();
-  signal.addEventListener("abort", cancel);
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      parser.feed(done ? `${decoder.decode()}\n\n` : decoder.decode(value, { stream: true }));
-      if (events.length > 0) yield events.splice(0);
-      if (done) break;
-    }
-    signal.throwIfAborted();
-  } finally {
-    signal.removeEventListener("abort", cancel);
-    cancel();
+export class EventDecoder {
+  readonly #events: string[] = [];
+  readonly #parser = createParser({ onEvent: (event) => this.#events.push(event.data) });
+  readonly #decoder = new TextDecoder();
+
+  /** The events that these bytes complete. */
+  push(bytes: Uint8Array): string[] {
+    return this.#feed(this.#decoder.decode(bytes, { stream: true }));
+  }
+
+  /** The event that was not complete when the bytes ended. */
+  end(): string[] {
+    return this.#feed(`${this.#decoder.decode()}\n\n`);
+  }
+
+  #feed(text: string): string[] {
+    this.#parser.feed(text);
+    return this.#events.splice(0);
   }
 }

@@ -1,57 +1,171 @@
 import { ApiError } from "../errors.ts";
 import type { Call, Piece, PieceChoice } from "./backend.ts";
-import { decodeEvents } from "./sse.ts";
+import { type Batch, Pieces } from "./pieces.ts";
+import { EventDecoder } from "./sse.ts";
 import { broken } from "./whole.ts";
 
-/** The pieces of a stream of events, each read by `read`. Throws for one that ends before its answer does. */
-export async function* pieces(
-  body: ReadableStream<Uint8Array>,
-  call: Call,
-  read: (data: string) => Piece,
-): AsyncGenerator<Piece, void, undefined> {
-  const progress = new Progress(Number(call.parameters.max_tokens));
-  try {
-    for await (const events of decodeEvents(body, call.signal)) {
-      const batch = readBatch(events, read, progress);
-      for (const piece of batch.pieces) yield piece;
-      if (batch.fault !== null) throw batch.fault.reason;
-      if (batch.done) return;
-    }
-  } catch (error) {
-    call.signal.throwIfAborted();
-    // All was said: what the connection lost is the usage at most, and nobody may be told both an end and an error.
-    if (!(error instanceof ApiError) && progress.hasEnded(Number(call.parameters.n ?? 1))) return;
-    throw error instanceof ApiError ? error : broken(error);
+/** Pieces that follow others within so many milliseconds may wait until nothing more is here: no model says words as fast. */
+const BURST_MS = 10;
+
+interface Waiting {
+  readonly soon: boolean;
+  give(batch: Batch): void;
+  fail(reason: unknown): void;
+}
+
+/**
+ * The pieces of a stream of events, each read by `read`; a stream that ends before its answer does is broken. Aborting
+ * the call, or `stop`, cancels the body.
+ */
+export class PieceStream extends Pieces {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #call: Call;
+  readonly #read: (data: string) => Piece;
+  readonly #decoder = new EventDecoder();
+  readonly #progress: Progress;
+  readonly #aborted = () => this.#breakOff(this.#call.signal.reason);
+  /** What has come and was not given yet. Words that follow each other are one piece: the client gets them at once. */
+  #come: Piece[] = [];
+  #waiting: Waiting | null = null;
+  /** Whether the body was asked for more. */
+  #asked = false;
+  /** How it ended: `fault` null for a whole answer. */
+  #end: { readonly fault: unknown } | null = null;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+  #givenAt = 0;
+
+  constructor(body: ReadableStream<Uint8Array>, call: Call, read: (data: string) => Piece) {
+    super();
+    this.#reader = body.getReader();
+    this.#call = call;
+    this.#read = read;
+    this.#progress = new Progress(Number(call.parameters.max_tokens));
+    call.signal.addEventListener("abort", this.#aborted);
   }
-  if (!progress.finished) throw broken(undefined);
-}
 
-interface Batch {
-  readonly pieces: Piece[];
-  /** Whether the last event of the answer was among them. */
-  readonly done: boolean;
-  /** What is wrong with an event; those before it count. */
-  readonly fault: { readonly reason: unknown } | null;
-}
+  next(soon: boolean): Promise<Batch> {
+    return new Promise((give, fail) => {
+      this.#waiting = { soon, give, fail };
+      if (this.#call.signal.aborted) this.#aborted();
+      else this.#goOn();
+    });
+  }
 
-/** Reads the events that came together. Words that follow each other become one piece: the client gets them at once. */
-function readBatch(events: readonly string[], read: (data: string) => Piece, progress: Progress): Batch {
-  const pieces: Piece[] = [];
-  try {
+  stop(): void {
+    if (this.#end === null) this.#breakOff(new Error("The stream was stopped."));
+    this.#close();
+  }
+
+  /** Gives what there is, or asks for more. */
+  #goOn(): void {
+    const waiting = this.#waiting;
+    if (waiting === null) return;
+    const some = this.#come.length > 0;
+    if (this.#end !== null) this.#finish(waiting, this.#end.fault);
+    else if (some && (waiting.soon || performance.now() - this.#givenAt > BURST_MS)) this.#give(waiting, false);
+    else {
+      // It fires when all that is here already was read.
+      if (some) this.#timer ??= setTimeout(() => this.#ring(), 0);
+      if (!this.#asked) this.#ask();
+    }
+  }
+
+  #ring(): void {
+    this.#timer = null;
+    if (this.#waiting !== null && this.#come.length > 0) this.#give(this.#waiting, false);
+  }
+
+  #finish(waiting: Waiting, fault: unknown): void {
+    // What came before a fault counts; the fault is told when more is asked for.
+    if (fault === null || this.#come.length > 0) {
+      this.#give(waiting, fault === null);
+      return;
+    }
+    this.#waiting = null;
+    this.#close();
+    waiting.fail(fault);
+  }
+
+  /** Ends it before its end. */
+  #breakOff(fault: unknown): void {
+    this.#come = [];
+    this.#end = { fault };
+    void this.#reader.cancel(fault).catch(() => {});
+    this.#goOn();
+  }
+
+  #give(waiting: Waiting, last: boolean): void {
+    const pieces = this.#come;
+    this.#come = [];
+    this.#waiting = null;
+    this.#givenAt = performance.now();
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    if (last) this.#close();
+    waiting.give({ pieces, last });
+  }
+
+  #close(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#call.signal.removeEventListener("abort", this.#aborted);
+  }
+
+  #ask(): void {
+    this.#asked = true;
+    this.#reader.read().then(
+      ({ done, value }) => this.#heard(done ? null : value),
+      (error) => this.#lost(error),
+    );
+  }
+
+  #heard(bytes: Uint8Array | null): void {
+    this.#asked = false;
+    if (this.#end !== null) {
+      // More behind the end is nobody's.
+      if (bytes !== null) void this.#reader.cancel().catch(() => {});
+      return;
+    }
+    try {
+      if (bytes === null) {
+        const done = this.#takes(this.#decoder.end());
+        this.#end = { fault: done || this.#progress.finished ? null : broken(undefined) };
+      } else if (this.#takes(this.#decoder.push(bytes))) {
+        this.#end = { fault: null };
+        // Read to the end of its body, which is there already, the connection can be used again.
+        this.#ask();
+      }
+      this.#goOn();
+    } catch (error) {
+      this.#lost(error);
+      void this.#reader.cancel().catch(() => {});
+    }
+  }
+
+  #lost(error: unknown): void {
+    if (this.#end !== null) return;
+    const known = error instanceof ApiError;
+    // All was said: what the connection lost is the usage at most, and nobody may be told both an end and an error.
+    const whole = !known && this.#progress.hasEnded(Number(this.#call.parameters.n ?? 1));
+    this.#end = { fault: whole ? null : known ? error : broken(error) };
+    this.#goOn();
+  }
+
+  /** Reads the events that came together; whether the last of the answer was among them. */
+  #takes(events: readonly string[]): boolean {
+    const come = this.#come;
     for (const data of events) {
       if (data === "[DONE]") {
-        const last = progress.closing();
-        if (last !== null) pieces.push(last);
-        return { pieces, done: true, fault: null };
+        const last = this.#progress.closing();
+        if (last !== null) come.push(last);
+        return true;
       }
-      const piece = read(data);
-      progress.note(piece);
-      const before = pieces.at(-1);
-      if (before === undefined || !extend(before, piece)) pieces.push(piece);
+      const piece = this.#read(data);
+      this.#progress.note(piece);
+      const before = come.at(-1);
+      if (before === undefined || !extend(before, piece)) come.push(piece);
     }
-    return { pieces, done: false, fault: null };
-  } catch (reason) {
-    return { pieces, done: false, fault: { reason } };
+    return false;
   }
 }
 

@@ -5,13 +5,13 @@ import {
   type Call,
   type EmbedCall,
   type Embeddings,
-  type Piece,
   type Usage,
   upstreamError,
 } from "./backend.ts";
 import { checkDimensions, textsOnly } from "./embeddings.ts";
 import { plainMessages } from "./messages.ts";
-import { pieces } from "./stream.ts";
+import type { Pieces } from "./pieces.ts";
+import { PieceStream } from "./stream.ts";
 import { readWhole } from "./whole.ts";
 import { refusal, thrown } from "./workers-ai-errors.ts";
 import { readAnswer, readEmbeddings, readPiece } from "./workers-ai-shapes.ts";
@@ -52,10 +52,10 @@ export class WorkersAi implements Backend {
     return readWhole(call, response, (value) => readAnswer(value, Number(call.parameters.max_tokens)));
   }
 
-  async stream(call: Call): Promise<AsyncGenerator<Piece, void, undefined>> {
+  async stream(call: Call): Promise<Pieces> {
     const response = await this.#chat(call, { stream: true, stream_options: { include_usage: true } });
     if (response.body === null) throw upstreamError("Workers AI sent no stream.");
-    return pieces(response.body, call, readPiece);
+    return new PieceStream(response.body, call, readPiece);
   }
 
   async embed(call: EmbedCall): Promise<Embeddings> {

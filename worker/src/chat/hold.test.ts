@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { PiecesOf } from "../../test/support/pieces.ts";
 import type { Piece } from "../backends/backend.ts";
 import { beginStream } from "./hold.ts";
 
@@ -25,21 +26,27 @@ async function* stream(steps: [number, Piece | Error][], ended: { by?: string } 
   }
 }
 
-async function all(pieces: AsyncGenerator<Piece, void, undefined>): Promise<Piece[]> {
+async function all(pieces: AsyncIterable<Piece>): Promise<Piece[]> {
   const seen: Piece[] = [];
   for await (const piece of pieces) seen.push(piece);
   return seen;
 }
 
 const ends: unknown[] = [];
-const begin = (steps: [number, Piece | Error][], abort = new AbortController(), ended = {}, silence = SILENCE) => {
+const begin = async (
+  steps: [number, Piece | Error][],
+  abort = new AbortController(),
+  ended = {},
+  silence = SILENCE,
+) => {
   ends.length = 0;
-  return beginStream(
-    async () => stream(steps, ended),
+  const pieces = await beginStream(
+    async () => new PiecesOf(stream(steps, ended)),
     silence,
     abort,
     (error) => ends.push(error),
   );
+  return pieces[Symbol.asyncIterator]();
 };
 
 describe("beginStream", () => {
@@ -140,12 +147,13 @@ describe("beginStream", () => {
     };
     const silence = { ...PATIENT, wholeMs: 50 };
     const abort = new AbortController();
-    const pieces = await beginStream(
-      async () => source(),
+    const begun = await beginStream(
+      async () => new PiecesOf(source()),
       silence,
       abort,
       () => {},
     );
+    const pieces = begun[Symbol.asyncIterator]();
     expect((await pieces.next()).value).toEqual(words[0]);
     await scheduler.wait(80);
     await expect(pieces.next()).rejects.toMatchObject({ code: "upstream_timeout" });

@@ -1,7 +1,6 @@
 import type { Piece, Usage } from "../backends/backend.ts";
+import { type Batch, Pieces } from "../backends/pieces.ts";
 import { Deadline } from "./deadlines.ts";
-
-type Pieces = AsyncGenerator<Piece, void, undefined>;
 
 export interface Silence {
   /** Longest wait for the first piece that says something, from the call on, in milliseconds. */
@@ -30,16 +29,20 @@ export async function beginStream(
   try {
     pieces = await deadline.wait(open());
     let usage: Usage | null = null;
-    let first = await deadline.wait(pieces.next());
-    while (!first.done && !says(first.value)) {
-      usage = first.value.usage ?? usage;
-      first = await deadline.wait(pieces.next());
+    for (;;) {
+      const batch = await deadline.wait(pieces.next(true));
+      const at = batch.pieces.findIndex(says);
+      const silent = at === -1 ? batch.pieces : batch.pieces.slice(0, at);
+      for (const piece of silent) usage = piece.usage ?? usage;
+      if (at === -1 && !batch.last) continue;
+      const told = at === -1 ? [] : batch.pieces.slice(at);
+      // What is held back says nothing to the client, but may have told what the prompt came to.
+      const first = { pieces: usage === null ? told : [{ choices: [], usage }, ...told], last: batch.last };
+      return new Held(first, { pieces, deadline, idleMs: silence.idleMs, endsAt, ended });
     }
-    const rest = { pieces, deadline, idleMs: silence.idleMs, endsAt, ended };
-    return resume(usage, first, rest);
   } catch (error) {
     deadline.stop();
-    letGo(pieces);
+    pieces?.stop();
     throw error;
   }
 }
@@ -53,31 +56,49 @@ interface Rest {
   readonly ended: (error: unknown) => void;
 }
 
-async function* resume(usage: Usage | null, first: IteratorResult<Piece, void>, rest: Rest): Pieces {
-  const { pieces, deadline, idleMs, endsAt, ended } = rest;
-  try {
-    // What was held back said nothing to the client, but may have told what the prompt came to.
-    if (usage !== null) yield { choices: [], usage };
-    for (let next = first; !next.done; ) {
-      yield next.value;
-      const left = endsAt - performance.now();
-      if (left <= 0) deadline.end();
-      deadline.allow(Math.min(idleMs, left));
-      next = await deadline.wait(pieces.next());
-    }
-    ended(null);
-  } catch (error) {
-    ended(error);
-    throw error;
-  } finally {
-    deadline.stop();
-    letGo(pieces);
-  }
-}
+class Held extends Pieces {
+  #first: Batch | null;
+  readonly #rest: Rest;
 
-/** Not awaited: a backend that hangs would hold up its own end. */
-function letGo(pieces: Pieces | null): void {
-  void pieces?.return().catch(() => {});
+  constructor(first: Batch, rest: Rest) {
+    super();
+    this.#first = first;
+    this.#rest = rest;
+  }
+
+  async next(soon: boolean): Promise<Batch> {
+    try {
+      const batch = this.#takeFirst() ?? (await this.#wait(soon));
+      if (batch.last) {
+        this.#rest.deadline.stop();
+        this.#rest.ended(null);
+      }
+      return batch;
+    } catch (error) {
+      this.#rest.ended(error);
+      this.stop();
+      throw error;
+    }
+  }
+
+  stop(): void {
+    this.#rest.deadline.stop();
+    this.#rest.pieces.stop();
+  }
+
+  #takeFirst(): Batch | null {
+    const first = this.#first;
+    this.#first = null;
+    return first;
+  }
+
+  #wait(soon: boolean): Promise<Batch> {
+    const { pieces, deadline, idleMs, endsAt } = this.#rest;
+    const left = endsAt - performance.now();
+    if (left <= 0) deadline.end();
+    deadline.allow(Math.min(idleMs, left));
+    return deadline.wait(pieces.next(soon));
+  }
 }
 
 function says(piece: Piece): boolean {

@@ -1,11 +1,12 @@
 import { modelAllowed } from "../access/allowed.ts";
-import type { Answer, Piece, Usage } from "../backends/backend.ts";
+import type { Answer, Usage } from "../backends/backend.ts";
 import { backendOf } from "../backends/choose.ts";
+import { Given, Passed, type Pieces } from "../backends/pieces.ts";
 import { countFree } from "../budget/reserve.ts";
 import { cacheKey } from "../cache/key.ts";
 import { identityOf, type Visit, visitCache } from "../cache/visit.ts";
 import type { GatewayContext } from "../gateway.ts";
-import { guardAnswer, guardPieces } from "../guard/answer.ts";
+import { answerGuard, guardAnswer } from "../guard/answer.ts";
 import { gone, heard } from "../outcomes/evidence.ts";
 import { timed } from "../record.ts";
 import { type Attempted, attempt, NoAnswer, type Try } from "../resilience/attempt.ts";
@@ -22,8 +23,6 @@ import { replay } from "./replay.ts";
 import type { ChatRequest } from "./request.ts";
 import type { AnswerName } from "./shapes.ts";
 import { along, callOf, nameAt, setOut, type Trip } from "./trip.ts";
-
-type Pieces = AsyncGenerator<Piece, void, undefined>;
 
 export interface ServedWhole {
   readonly name: AnswerName;
@@ -108,17 +107,14 @@ export async function serveStream(c: GatewayContext, request: ChatRequest): Prom
  * price too. Null: the client sees all of it.
  */
 function lookedOver(c: GatewayContext, pieces: Pieces): { pieces: Pieces; said: Collector | null } {
+  const guard = answerGuard(c);
+  if (guard === null) return { pieces, said: null };
   const said = new Collector();
-  const heard = noted(pieces, said);
-  const shown = guardPieces(c, heard);
-  return shown === heard ? { pieces, said: null } : { pieces: shown, said };
-}
-
-async function* noted(pieces: Pieces, said: Collector): Pieces {
-  for await (const piece of pieces) {
-    said.add(piece);
-    yield piece;
-  }
+  const shown = new Passed(pieces, (batch) => {
+    for (const piece of batch.pieces) said.add(piece);
+    return guard(batch);
+  });
+  return { pieces: shown, said };
 }
 
 /**
@@ -174,7 +170,8 @@ function bookFree(c: GatewayContext, { answer, route }: Kept): Usage {
 }
 
 function replayed({ c, abort }: Trip, kept: Kept): ServedStream {
-  return { name: kept.name, pieces: replay(guardAnswer(c, kept.answer)), abort, settle: () => bookFree(c, kept) };
+  const pieces = new Given(replay(guardAnswer(c, kept.answer)));
+  return { name: kept.name, pieces, abort, settle: () => bookFree(c, kept) };
 }
 
 function ask<T>(

@@ -104,7 +104,8 @@ describe("a client that leaves", () => {
     const ctx = createExecutionContext();
     const response = await stage.send({ path: PATH, body: chatBody({ model: "chat", stream: true }) }, ctx);
     const reader = (response.body as ReadableStream<Uint8Array>).getReader();
-    for (let piece = 0; piece < 50; piece++) await reader.read();
+    const decoder = new TextDecoder();
+    for (let text = ""; !text.includes("word50 "); ) text += decoder.decode((await reader.read()).value);
     await reader.cancel("gone");
     await expect.poll(() => stage.requestLogs.length).toBe(1);
     const line = lineOf(stage);

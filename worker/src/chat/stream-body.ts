@@ -1,3 +1,4 @@
+import type { Piece } from "../backends/backend.ts";
 import { ApiError, asApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { reportException } from "../telemetry/exceptions.ts";
@@ -8,12 +9,14 @@ import { Unread } from "./unread.ts";
 
 const encoder = new TextEncoder();
 
+type Controller = ReadableStreamDefaultController<Uint8Array>;
+
 /** Answers with server-sent events in the endpoint's format. A failure on the way ends the stream with one error event. */
 export function streamResponse(c: GatewayContext, served: ServedStream, format: StreamFormat): Response {
   const ended = Promise.withResolvers<void>();
   c.get("record").streamed = true;
   c.get("record").ended = ended.promise;
-  return new Response(bodyOf(c, served, eventsOf(c, served, format), ended.resolve), {
+  return new Response(bodyOf(c, served, new Events(c, served, format), ended.resolve), {
     headers: {
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-cache, no-transform",
@@ -21,8 +24,6 @@ export function streamResponse(c: GatewayContext, served: ServedStream, format: 
     },
   });
 }
-
-type Events = AsyncGenerator<string, void, undefined>;
 
 /** The events as bytes, at the client's pace; `ended` is called when they are over or the client is gone. */
 function bodyOf(
@@ -33,84 +34,131 @@ function bodyOf(
 ): ReadableStream<Uint8Array> {
   const record = c.get("record");
   let gone = false;
-  let body: ReadableStreamDefaultController<Uint8Array> | null = null;
+  let body: Controller | null = null;
   const over = () => {
     unread.stop();
     ended();
   };
-  const leave = async (reason: unknown) => {
+  const leave = (reason: unknown) => {
     if (gone) return;
     gone = true;
     unread.stop();
     // Who leaves after the last piece has had the whole answer.
     if (record.usage === null) record.errorCode ??= "client_disconnected";
     served.abort.abort(reason);
-    await events.return().catch(() => {});
-    // A client that left before it read anything: the events never began, but the prompt has its price.
-    if (record.usage === null) served.settle(new Collector(), false);
+    served.pieces.stop();
+    // What was streamed has its price, and before anything was the prompt.
+    events.settle();
     ended();
   };
   // Who reads no further holds a model, a connection and a share of its budgets for as long as it likes: it has left.
   const unread = new Unread(c.get("gateway").config.timeouts.client_ms, () => {
     const reason = new Error("the client does not read its answer");
-    void leave(reason);
+    leave(reason);
     body?.error(reason);
   });
   // The runtime tells of a client that left by the request's signal, by cancelling the body, or by both.
   const { signal } = served.abort;
-  if (signal.aborted) void leave(signal.reason);
-  else signal.addEventListener("abort", () => void (clientLeft(signal) && leave(signal.reason)));
-  const start = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+  if (signal.aborted) leave(signal.reason);
+  else signal.addEventListener("abort", () => clientLeft(signal) && leave(signal.reason));
+  const start = (controller: Controller) => {
     body = controller;
     unread.given();
   };
-  const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+  const pull = async (controller: Controller) => {
     unread.read();
-    const next = await events.next().catch((error: unknown) => {
+    try {
+      const text = await events.next();
+      if (gone) return;
+      if (text !== "") {
+        const bytes = encoder.encode(text);
+        record.bytesOut += bytes.byteLength;
+        controller.enqueue(bytes);
+      }
+      if (!events.over) return unread.given();
+      controller.close();
+      over();
+    } catch (error) {
       // Nothing below throws past its own error event; if it does, the request is logged all the same.
       record.errorCode ??= asApiError(error).code;
       over();
       reportException(c, error);
       throw error;
-    });
-    if (gone) return;
-    if (next.done) {
-      controller.close();
-      return over();
     }
-    const bytes = encoder.encode(next.value);
-    record.bytesOut += bytes.byteLength;
-    controller.enqueue(bytes);
-    unread.given();
   };
   // Nothing is read ahead of the client, so that its leaving is felt by the backend.
   return new ReadableStream({ start, pull, cancel: leave }, { highWaterMark: 0 });
 }
 
-async function* eventsOf(c: GatewayContext, served: ServedStream, format: StreamFormat): Events {
-  const record = c.get("record");
-  const gateway = c.get("gateway");
-  const collector = new Collector();
-  let settled = false;
-  try {
-    for await (const piece of served.pieces) {
-      record.ttftMs ??= gateway.ambient.now() - record.startedAt;
-      collector.add(piece);
-      const text = format.piece(piece);
-      if (text !== "") yield text;
+/** The text of a stream, as it comes. */
+class Events {
+  readonly #c: GatewayContext;
+  readonly #served: ServedStream;
+  readonly #format: StreamFormat;
+  readonly #collector = new Collector();
+  #began = false;
+  #settled = false;
+  /** Whether nothing comes any more. */
+  over = false;
+
+  constructor(c: GatewayContext, served: ServedStream, format: StreamFormat) {
+    this.#c = c;
+    this.#served = served;
+    this.#format = format;
+  }
+
+  /** The events that come next, at least one until it is over. */
+  async next(): Promise<string> {
+    try {
+      for (;;) {
+        // The first word the client waits for; those behind it may come together.
+        const { pieces, last } = await this.#served.pieces.next(!this.#began);
+        const text = this.#textOf(pieces);
+        if (last) return text + this.#end();
+        if (text !== "") return text;
+      }
+    } catch (error) {
+      this.over = true;
+      const { abort } = this.#served;
+      try {
+        return clientLeft(abort.signal) ? "" : this.#failure(error);
+      } finally {
+        this.settle();
+      }
     }
-    const usage = served.settle(collector, true);
-    settled = true;
-    yield format.end(usage);
-  } catch (error) {
-    if (clientLeft(served.abort.signal)) return;
+  }
+
+  /** Books what was streamed, if nothing was booked yet. */
+  settle(): void {
+    if (!this.#settled) this.#served.settle(this.#collector, false);
+    this.#settled = true;
+  }
+
+  #textOf(pieces: readonly Piece[]): string {
+    const record = this.#c.get("record");
+    let text = "";
+    for (const piece of pieces) {
+      record.ttftMs ??= this.#c.get("gateway").ambient.now() - record.startedAt;
+      this.#collector.add(piece);
+      text += this.#format.piece(piece);
+    }
+    this.#began ||= text !== "";
+    return text;
+  }
+
+  #end(): string {
+    const usage = this.#served.settle(this.#collector, true);
+    this.#settled = true;
+    this.over = true;
+    return this.#format.end(usage);
+  }
+
+  #failure(error: unknown): string {
+    const record = this.#c.get("record");
     const fault = asApiError(error);
-    if (fault !== error) reportException(c, error);
+    if (fault !== error) reportException(this.#c, error);
     record.errorCode = fault.code;
-    yield format.failure(fault.body(record.id));
-  } finally {
-    // Also when the client left: what was streamed has its price.
-    if (!settled) served.settle(collector, false);
+    return this.#format.failure(fault.body(record.id));
   }
 }
 

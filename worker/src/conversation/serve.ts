@@ -1,4 +1,4 @@
-import type { Piece } from "../backends/backend.ts";
+import { type Batch, Pieces } from "../backends/pieces.ts";
 import { Collector } from "../chat/collect.ts";
 import type { JsonObject } from "../chat/json-body.ts";
 import type { ChatRequest } from "../chat/request.ts";
@@ -24,18 +24,35 @@ export async function talkStream(c: GatewayContext, { request, keep }: Talk): Pr
   const served = await serveStream(c, request);
   if (keep === null || served.name.degraded !== undefined) return served;
   const { name, pieces, abort, settle } = served;
-  return { name, pieces: kept(pieces, keep), abort, settle };
+  return { name, pieces: new Kept(pieces, keep), abort, settle };
 }
 
 /** The pieces; what they say is kept before the stream ends. A stream that breaks off is no part of the history. */
-async function* kept(
-  pieces: AsyncGenerator<Piece, void, undefined>,
-  keep: NonNullable<Talk["keep"]>,
-): AsyncGenerator<Piece, void, undefined> {
-  const said = new Collector();
-  for await (const piece of pieces) {
-    said.add(piece);
-    yield piece;
+class Kept extends Pieces {
+  readonly #from: Pieces;
+  readonly #keep: NonNullable<Talk["keep"]>;
+  readonly #said = new Collector();
+  #over = false;
+
+  constructor(from: Pieces, keep: NonNullable<Talk["keep"]>) {
+    super();
+    this.#from = from;
+    this.#keep = keep;
   }
-  await keep(said.answer());
+
+  async next(soon: boolean): Promise<Batch> {
+    if (!this.#over) {
+      const { pieces, last } = await this.#from.next(soon);
+      for (const piece of pieces) this.#said.add(piece);
+      this.#over = last;
+      // The client needn't wait with us for what it may have now.
+      if (!last || pieces.length > 0) return { pieces, last: false };
+    }
+    await this.#keep(this.#said.answer());
+    return { pieces: [], last: true };
+  }
+
+  stop(): void {
+    this.#from.stop();
+  }
 }

@@ -1,4 +1,5 @@
-import type { Answer, Choice, Piece } from "../backends/backend.ts";
+import type { Answer, Choice } from "../backends/backend.ts";
+import type { Batch } from "../backends/pieces.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { GuardedStream } from "./choice-stream.ts";
 import { note } from "./note.ts";
@@ -19,31 +20,17 @@ export function guardAnswer(c: GatewayContext, answer: Answer): Answer {
   return { ...answer, choices: answer.choices.map((choice) => guardChoice(choice, rules, (hit) => note(c, hit))) };
 }
 
-/** What the client may see of a stream; holds back no more than could begin a hit. */
-export function guardPieces(
-  c: GatewayContext,
-  pieces: AsyncGenerator<Piece, void, undefined>,
-): AsyncGenerator<Piece, void, undefined> {
+/** What makes of each batch of a stream what the client may see of it; holds back no more than could begin a hit. Null: it sees all. */
+export function answerGuard(c: GatewayContext): ((batch: Batch) => Batch) | null {
   const rules = rulesOf(c);
-  if (rules === null) return pieces;
-  return guarded(pieces, new GuardedStream(rules, (hit) => note(c, hit)));
-}
-
-async function* guarded(
-  pieces: AsyncGenerator<Piece, void, undefined>,
-  stream: GuardedStream,
-): AsyncGenerator<Piece, void, undefined> {
-  try {
-    // To its end even when nothing of it may be seen any more: its last piece tells what it cost.
-    for await (const piece of pieces) {
-      const seen = stream.pass(piece);
-      if (seen.usage !== null || seen.choices.length > 0) yield seen;
-    }
-    const rest = stream.rest();
-    if (rest !== null) yield rest;
-  } finally {
-    void pieces.return().catch(() => {});
-  }
+  if (rules === null) return null;
+  const stream = new GuardedStream(rules, (hit) => note(c, hit));
+  return ({ pieces, last }) => {
+    const seen = pieces.map((piece) => stream.pass(piece));
+    const rest = last ? stream.rest() : null;
+    if (rest !== null) seen.push(rest);
+    return { pieces: seen.filter(({ usage, choices }) => usage !== null || choices.length > 0), last };
+  };
 }
 
 type Json = Record<string, unknown>;

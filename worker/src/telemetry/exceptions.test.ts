@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { PiecesOf } from "../../test/support/pieces.ts";
 import { ChunkWriter } from "../chat/shapes.ts";
 import { streamResponse } from "../chat/stream-body.ts";
 import { ApiError } from "../errors.ts";
@@ -25,7 +26,7 @@ async function broken(
     throw error;
   }
   const name = { id: "a", created: 0, model: "chat@1", release: "r" };
-  const served = { name, pieces: pieces(), abort: new AbortController(), settle };
+  const served = { name, pieces: new PiecesOf(pieces()), abort: new AbortController(), settle };
   const response = streamResponse(c, served, new ChunkWriter(name, false));
   const text = await response.text().catch((failure: Error) => `failed: ${failure.name}`);
   await record.ended;
