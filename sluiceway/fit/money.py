@@ -55,8 +55,11 @@ class Reserved:
 
 @dataclass(frozen=True)
 class BreakEven:
-    """``tokens`` a month at which Workers AI costs what one set of cards does. ``reached``: "yes" when the set does so
-    many by the slow estimate, "perhaps" by the quick one alone, "no" when sets like it stay the dearer at any volume."""
+    """``tokens`` a month at which Workers AI costs what one set of cards does.
+
+    ``reached``: "yes" when the set does so many by the slow estimate, "perhaps" by the quick one alone, "no" when
+    sets like it stay the dearer at any volume.
+    """
 
     tokens: int
     reached: str
