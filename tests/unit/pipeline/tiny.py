@@ -36,7 +36,7 @@ class Graph:
         self.weights[name] = np.asarray(values)
         return name
 
-    def op(self, kind: str, *inputs: str, out: str = "", **attributes: int | list[int]) -> str:
+    def op(self, kind: str, *inputs: str, out: str = "", **attributes: Any) -> str:  # noqa: ANN401 - as onnx takes them
         out = out or f"val_{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, inputs, [out], name=f"node_{kind}_{len(self.nodes)}", **attributes))
         return out
