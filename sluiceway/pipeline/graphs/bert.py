@@ -64,14 +64,10 @@ def _embeddings(
             kind = builder.weight(kinds[0], kinds[1][0])
         else:
             kind = builder.op("Gather", builder.weight(*kinds), types, axis=0)
-        # A longer text than the table fails in the Add below, by name; it isn't answered from wrong positions.
-        places = builder.op(
-            "Slice",
-            builder.weight(*table("position", config.positions)),
-            builder.ints(0),
-            builder.dim(ids, 1),
-            builder.ints(0),
-        )
+        # A longer text than the table fails in this Gather, by name; it isn't answered from wrong positions.
+        length = builder.op("Squeeze", builder.dim(ids, 1), builder.ints(0))
+        slots = builder.op("Range", builder.whole(0), length, builder.whole(1))
+        places = builder.op("Gather", builder.weight(*table("position", config.positions)), slots, axis=0)
         summed = builder.op("Add", builder.op("Add", words, kind), places)
     return _norm(builder, config, weights, summed, "embeddings.LayerNorm")
 

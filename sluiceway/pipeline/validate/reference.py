@@ -7,6 +7,7 @@ that of config.json, not the order of the sums. What an export is checked agains
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,6 +19,8 @@ from sluiceway.errors import UserError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+_ERF = np.frompyfunc(math.erf, 1, 1)
 
 
 class Reference(Protocol):
@@ -80,7 +83,8 @@ class Bert:
         return pooled / np.linalg.norm(pooled, axis=1, keepdims=True) if self._normalize else pooled
 
     def _dense(self, x: Floats, name: str) -> Floats:
-        return np.asarray(x @ self._t[f"{name}.weight"].T + self._t[f"{name}.bias"])
+        flat = x.reshape(-1, x.shape[-1]) @ self._t[f"{name}.weight"].T  # one product of matrices, not one a row
+        return (flat + self._t[f"{name}.bias"]).reshape(*x.shape[:-1], -1)
 
     def _norm(self, x: Floats, name: str) -> Floats:
         centred = x - x.mean(axis=-1, keepdims=True)
@@ -155,18 +159,7 @@ def softmax(scores: Floats) -> Floats:
 
 
 def erf(x: Floats) -> Floats:
-    """The error function by its series near 0 and its continued fraction further out; right to about 1e-14."""
-    near, size = np.abs(x) < 2.5, np.abs(x)
-    term = total = np.where(near, size, 0.0)
-    for n in range(1, 60):
-        term = term * -1.0 * np.where(near, size, 0.0) ** 2 / n
-        total = total + term / (2 * n + 1)
-    far = np.where(near, 2.5, size)
-    fraction = np.zeros_like(far)
-    for n in range(60, 0, -1):
-        fraction = (n / 2) / (far + fraction)
-    tail = 1.0 - np.exp(-far * far) / ((far + fraction) * np.sqrt(np.pi))
-    return np.asarray(np.sign(x) * np.where(near, total * 2.0 / np.sqrt(np.pi), tail))
+    return np.asarray(_ERF(x), np.float64)
 
 
 def _split(x: Floats, heads: int) -> Floats:

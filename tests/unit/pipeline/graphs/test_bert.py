@@ -59,7 +59,7 @@ def test_ox_10_padding_changes_no_embedding(encoder: Path) -> None:
 
 def test_a_text_longer_than_the_table_of_positions_fails(encoder: Path) -> None:
     ids = tokens(rng(), 1, 33)
-    with pytest.raises(Exception, match="embeddings/Add"):
+    with pytest.raises(Exception, match="embeddings/"):
         run(encoder, input_ids=ids, attention_mask=np.ones_like(ids))
 
 
