@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from math import isfinite
 from typing import Annotated, Final
 
 import typer
@@ -54,8 +53,6 @@ def fit(
     """Say where MODEL fits, how fast and how dear it is there, by numbers: no weights are downloaded."""
     if cache not in CACHE_BYTES:
         raise UserError("no such cache", path="--cache", got=cache, hint=f"known are {', '.join(CACHE_BYTES)}")
-    if gpu_price is not None and not isfinite(gpu_price):
-        raise UserError("a price is a number", path="--gpu-price", got=gpu_price, hint="write it like 2.35")
     workspace = find_workspace()
     subject = read.subject(workspace, model)
     load = Load(context or min(USUAL_CONTEXT, subject.shape.limit), concurrency, cache)

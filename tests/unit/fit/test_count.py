@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluiceway.fit.config import shape_of
@@ -146,6 +146,7 @@ def test_a_text_part_inherits_what_stands_outside_it() -> None:
 sizes = st.integers(1, 64)
 
 
+@settings(max_examples=40, deadline=None)
 @given(sizes, sizes, st.integers(1, 8), st.integers(1, 4), st.integers(1, 6))
 def test_no_part_is_negative_and_more_of_anything_is_more(h: int, mlp: int, kv: int, group: int, layers: int) -> None:
     def make(**more: object) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluiceway.errors import UserError
@@ -97,6 +97,7 @@ def test_a_family_that_is_not_known_is_refused_rather_than_guessed() -> None:
         (b"\xff\xfe{}", "isn't UTF-8 at byte 0"),
         (b" " * (LONGEST + 1), "is longer than 4,000,000 bytes"),
     ],
+    ids=["empty", "open", "list", "text", "nan", "infinity", "digits", "lists", "objects", "utf-16", "long"],
 )
 def test_a_file_that_is_no_config_is_told_in_one_sentence(tmp_path: Path, raw: bytes, told: str) -> None:
     path = tmp_path / "config.json"
@@ -129,6 +130,7 @@ anything = st.recursive(
 KEYS = sorted({*config("kimi-k2"), *config("gpt-oss-20b"), *config("glm-5.2"), *config("minilm-l6"), "text_config"})
 
 
+@settings(max_examples=60, deadline=None)
 @given(st.sampled_from(sorted(FAMILIES)), st.dictionaries(st.sampled_from(KEYS), anything, max_size=4))
 def test_any_config_is_counted_or_refused_by_a_user_error(family: str, changed: dict[str, Any]) -> None:
     base = {**config("glm-5.2"), **config("gpt-oss-20b"), **config("minilm-l6"), "layer_types": None}

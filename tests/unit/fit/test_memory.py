@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sluiceway.fit.config import shape_of
@@ -152,6 +152,7 @@ def test_dtype_under_its_newer_name_is_read_too() -> None:
     assert shape_of({**config("minilm-l6"), "torch_dtype": None}, "x").precision.dtype == "bfloat16"
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(NAMES), st.integers(1, 200_000), st.integers(1, 200_000))
 def test_more_context_never_needs_less_memory(name: str, one: int, other: int) -> None:
     shape = shipped(name)
@@ -161,6 +162,7 @@ def test_more_context_never_needs_less_memory(name: str, one: int, other: int) -
     assert cache_read(shape, high, 2) <= cache(shape, high, 2)
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(NAMES))
 def test_fewer_bits_never_need_more_memory(name: str) -> None:
     counted = parameters(shipped(name))
