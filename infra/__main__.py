@@ -25,8 +25,8 @@ def main() -> None:
     planned = plan(settings, catalog.load_for(workspace, stage))
     secrets = {name: secret_value(workspace, stage, name) for name in planned.secrets}
     rendered = render_stage(planned, workspace)
-    if rendered.note:
-        pulumi.log.warn(rendered.note)
+    for note in rendered.notes:
+        pulumi.log.warn(note)
     if planned.release.ramped:
         said = "a new worker version is uploaded only; it serves once `sluiceway release ramp"
         pulumi.log.info(f"{said} {stage}` moves requests to it")

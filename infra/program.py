@@ -13,11 +13,12 @@ from infra.components.edge_limits import EdgeLimits, EdgeLimitsArgs
 from infra.components.entry_points import EntryPoints, EntryPointsArgs
 from infra.components.events import Events, EventsArgs
 from infra.components.gateway_worker import GatewayWorker, GatewayWorkerArgs
+from infra.components.inference_worker import InferenceWorker, InferenceWorkerArgs
 from infra.components.release_record import ReleaseRecord, ReleaseRecordArgs
 from infra.components.storage import Storage, StorageArgs
 from infra.release_guard import guard, hook
-from sluiceway.planning import Ref, StagePlan
-from sluiceway.render import RenderedStage
+from sluiceway.planning import InferencePlan, Ref, StagePlan
+from sluiceway.render import RenderedInference, RenderedStage
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ def declare(plan: StagePlan, rendered: RenderedStage, secrets: Mapping[str, pulu
     # A limit must stand before the first request can come through a route.
     if plan.zone is not None and plan.rate_limit_rules:
         before.append(EdgeLimits("edge-limits", EdgeLimitsArgs(plan.zone, plan.rate_limit_rules)))
+    if plan.inference is not None and rendered.inference is not None:
+        before.append(InferenceWorker("inference", _inference_args(plan, plan.inference, rendered.inference, values)))
     worker = GatewayWorker("gateway", _worker_args(plan, rendered, values), pulumi.ResourceOptions(depends_on=before))
     after = pulumi.ResourceOptions(depends_on=[worker])
     EntryPoints(
@@ -63,6 +66,14 @@ def declare(plan: StagePlan, rendered: RenderedStage, secrets: Mapping[str, pulu
     )
     ReleaseRecord("release-record", record, after)
     return DeclaredStage(storage, worker, values)
+
+
+def _inference_args(
+    plan: StagePlan, inference: InferencePlan, rendered: RenderedInference, values: Mapping[Ref, pulumi.Input[str]]
+) -> InferenceWorkerArgs:
+    return InferenceWorkerArgs(
+        plan.account_id, inference, rendered, values, plan.compatibility_date, plan.observability
+    )
 
 
 def _worker_args(

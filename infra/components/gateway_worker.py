@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
 import pulumi_cloudflare as cloudflare
 
+from infra.components.worker_parts import binding, module, observability
 from sluiceway.planning import Binding, Export, Observability, Ref
 from sluiceway.render import Module
 
@@ -55,7 +55,7 @@ class GatewayWorker(pulumi.ComponentResource):
             account_id=args.account_id,
             name=args.worker_name,
             subdomain={"enabled": args.workers_dev, "previews_enabled": args.previews},
-            observability=_observability(args.observability),
+            observability=observability(args.observability),
             opts=child,
         )
         # Said again for the version: a child does not take over what its component depends on.
@@ -99,39 +99,12 @@ def _worker_version(
         account_id=args.account_id,
         worker_id=worker.id,
         main_module=args.modules[0].name,
-        modules=[_module(module) for module in args.modules],
+        modules=[module(one) for one in args.modules],
         compatibility_date=args.compatibility_date,
         compatibility_flags=list(args.compatibility_flags),
-        bindings=[_binding(binding, args.values) for binding in args.bindings],
+        bindings=[binding(one, args.values) for one in args.bindings],
         exports={export.name: {"type": export.type, "storage": export.storage} for export in args.exports},
         limits=None if args.cpu_ms is None else {"cpu_ms": args.cpu_ms},
         annotations={"workers_tag": args.release},
         opts=opts,
     )
-
-
-def _module(module: Module) -> dict[str, str]:
-    return {
-        "name": module.name,
-        "content_type": module.content_type,
-        "content_base64": base64.b64encode(module.content).decode("ascii"),
-    }
-
-
-def _binding(binding: Binding, values: Mapping[Ref, pulumi.Input[str]]) -> dict[str, object]:
-    fields = {key: _field(value, values) for key, value in binding.fields.items()}
-    return {"name": binding.name, "type": binding.type, **fields}
-
-
-def _field(value: object, values: Mapping[Ref, pulumi.Input[str]]) -> object:
-    if isinstance(value, Ref):
-        return values[value]
-    return dict(value) if isinstance(value, Mapping) else value
-
-
-def _observability(settings: Observability) -> dict[str, object]:
-    return {
-        "enabled": settings.enabled,
-        "head_sampling_rate": settings.head_sampling_rate,
-        "traces": {"enabled": settings.traces},
-    }

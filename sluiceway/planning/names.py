@@ -13,6 +13,10 @@ def worker(stage: str) -> str:
     return f"{PRODUCT}-{stage}"
 
 
+def inference(stage: str) -> str:
+    return f"{PRODUCT}-{stage}-inference"
+
+
 def kv_title(stage: str) -> str:
     return f"{PRODUCT}-{stage}-cache"
 

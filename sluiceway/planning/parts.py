@@ -139,6 +139,14 @@ class ModelPlan:
 
 
 @dataclass(frozen=True)
+class InferencePlan:
+    """The Worker beside the gateway in which ONNX encoders run; a stage has it only if it serves one."""
+
+    worker_name: str
+    bindings: tuple[Binding, ...]
+
+
+@dataclass(frozen=True)
 class ArtifactPlan:
     """One file to lie in the bucket under ``key``. ``source_path`` is relative to the repository."""
 

@@ -40,6 +40,7 @@ def plan(settings: Settings, catalog: Catalog) -> StagePlan:
     bucket = storage.bucket(settings)
     limits, secrets, gateway = _limits(settings), _secrets(settings), _gateway(settings)
     backends.check(settings, models, secrets, gateway)
+    inference = storage.inference(settings.stage, models, bucket)
     return StagePlan(
         stage=settings.stage,
         account_id=settings.account_id,
@@ -47,12 +48,13 @@ def plan(settings: Settings, catalog: Catalog) -> StagePlan:
         worker_name=worker_name,
         compatibility_date=COMPATIBILITY_DATE,
         compatibility_flags=COMPATIBILITY_FLAGS,
-        bindings=bindings(settings.stage, bucket, limits, secrets),
+        bindings=bindings(settings.stage, bucket, limits, secrets, inference),
         exports=EXPORTS,
         kv=KvPlan(names.kv_title(settings.stage)),
         kv_entries=storage.kv_entries(settings, worker_name),
         bucket=bucket,
         gateway=gateway,
+        inference=inference,
         queue=storage.queue(settings),
         rate_limit_rules=edge.rate_limit_rules(settings),
         routes=settings.routes,

@@ -14,6 +14,7 @@ from sluiceway.planning.parts import (
     Cors,
     Export,
     GatewayPlan,
+    InferencePlan,
     KvEntry,
     KvPlan,
     Limits,
@@ -44,6 +45,7 @@ class StagePlan:
     kv_entries: tuple[KvEntry, ...]
     bucket: BucketPlan
     gateway: GatewayPlan | None
+    inference: InferencePlan | None
     queue: QueuePlan
     rate_limit_rules: tuple[RateLimitRule, ...]
     routes: tuple[str, ...]

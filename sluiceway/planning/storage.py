@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from sluiceway.domain.release import canonical
 from sluiceway.domain.stage import LOCAL
-from sluiceway.planning import names
-from sluiceway.planning.parts import ArtifactPlan, BucketPlan, KvEntry, LifecycleRule, ModelPlan, QueuePlan
+from sluiceway.planning import bindings, names
+from sluiceway.planning.parts import (
+    ArtifactPlan,
+    BucketPlan,
+    InferencePlan,
+    KvEntry,
+    LifecycleRule,
+    ModelPlan,
+    QueuePlan,
+)
 from sluiceway.planning.pick import pick
 from sluiceway.settings.model import DAY, Settings
 
@@ -53,3 +61,14 @@ def artifacts(models: tuple[ModelPlan, ...]) -> tuple[ArtifactPlan, ...]:
         for version in model.versions
         for file in version.files
     )
+
+
+def inference(stage: str, models: tuple[ModelPlan, ...], bucket: BucketPlan) -> InferencePlan | None:
+    """The inference Worker, where a served model embeds by an ONNX version; it reads the same bucket."""
+    if not any(model.task == "embed" and _is_onnx(model) for model in models):
+        return None
+    return InferencePlan(names.inference(stage), (bindings.models(bucket),))
+
+
+def _is_onnx(model: ModelPlan) -> bool:
+    return any(version.backend == "onnx" for version in model.versions)

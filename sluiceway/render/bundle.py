@@ -81,8 +81,8 @@ def find_esbuild(node_modules: Path) -> Path:
     return binary.absolute()
 
 
-def bundle(entry: Path, out_dir: Path, node_modules: Path) -> Bundle:
-    """Bundles ``entry`` into ``out_dir``/index.js (and index.js.map).
+def bundle(entry: Path, out_dir: Path, node_modules: Path, *flags: str) -> Bundle:
+    """Bundles ``entry`` into ``out_dir``/index.js (and index.js.map); ``flags`` are more of esbuild's.
 
     Raises SluicewayError with esbuild's own words for code that can't be bundled, and for a
     bundle that is larger than Cloudflare takes.
@@ -93,7 +93,7 @@ def bundle(entry: Path, out_dir: Path, node_modules: Path) -> Bundle:
     # Beside out_dir, hence at its depth: the paths in the source map hold after the move.
     with tempfile.TemporaryDirectory(prefix=f".{out_dir.name}-", dir=out_dir.parent) as scratch:
         output = Path(scratch) / MAIN_MODULE
-        _run(binary, entry, output, node_modules.absolute().parent)
+        _run(binary, entry, output, node_modules.absolute().parent, flags)
         code = output.read_bytes()
         source_map = output.with_name(f"{MAIN_MODULE}.map").read_bytes()
     size = gzip_size(code)
@@ -126,8 +126,8 @@ def size_note(gzip_bytes: int) -> str | None:
     return f"the Worker is {size:.1f} MiB gzipped: accounts on the Free plan take {most:.0f} MiB"
 
 
-def _run(binary: Path, entry: Path, output: Path, root: Path) -> None:
-    command = [str(binary), f"./{entry.name}", f"--outfile={output}", *_FLAGS]
+def _run(binary: Path, entry: Path, output: Path, root: Path, flags: tuple[str, ...]) -> None:
+    command = [str(binary), f"./{entry.name}", f"--outfile={output}", *_FLAGS, *flags]
     done = subprocess.run(
         command, cwd=entry.parent, env={}, capture_output=True, text=True, encoding="utf-8", check=False, timeout=120
     )

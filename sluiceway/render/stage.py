@@ -6,6 +6,7 @@
 <out_dir>/tsconfig.json         so that `tsc -p` checks the rendered files with the Worker's
 <out_dir>/dist/index.js         the bundle: the same bytes for every stage
 <out_dir>/dist/config.json      the same text as in src, where the uploaded modules lie
+<out_dir>/inference/index.js    the inference Worker's, on a stage that has one
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sluiceway.domain.release import release_id
+from sluiceway.domain.release import Json, release_id
 from sluiceway.errors import SluicewayError
 from sluiceway.planning import StagePlan
 from sluiceway.render.bundle import CONFIG_MODULE, MAIN_MODULE, Bundle, bundle, check_size, gzip_size, size_note
 from sluiceway.render.files import write_file
+from sluiceway.render.inference import RenderedInference, render_inference
+from sluiceway.render.module import Module
 from sluiceway.render.outputs import refuse_outputs
 from sluiceway.render.templates import Templates
 from sluiceway.workspace import Workspace
@@ -42,19 +45,10 @@ _TS_TYPES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Module:
-    """One module as it is uploaded: its name, its content type, its bytes."""
-
-    name: str
-    content_type: str
-    content: bytes
-
-
-@dataclass(frozen=True)
 class RenderedStage:
     """What `render_stage` made: the release and the modules to upload, main module first.
 
-    ``note`` is what a person should be told about it, if anything.
+    ``inference`` is the Worker beside it, on a stage that has one. ``notes`` are what a person should be told.
     """
 
     out_dir: Path
@@ -62,7 +56,8 @@ class RenderedStage:
     bundle_digest: str
     modules: tuple[Module, ...]
     gzip_bytes: int
-    note: str | None
+    notes: tuple[str, ...]
+    inference: RenderedInference | None = None
 
 
 def templates_of(workspace: Workspace) -> Templates:
@@ -89,7 +84,8 @@ def render_stage(plan: StagePlan, workspace: Workspace, out_dir: Path | None = N
     write_file(source / "env.d.ts", env)
     write_file(out_dir / "tsconfig.json", _tsconfig(workspace, out_dir))
     made = bundle(source / "worker-entry.ts", out_dir / "dist", workspace.node_modules)
-    release = release_of(plan, made)
+    inference = render_inference(workspace, out_dir / "inference") if plan.inference else None
+    release = release_of(plan, made, inference)
     config = config_text(plan, release).encode("utf-8")
     write_file(source / CONFIG_MODULE, config)
     write_file(out_dir / "dist" / CONFIG_MODULE, config)
@@ -99,12 +95,14 @@ def render_stage(plan: StagePlan, workspace: Workspace, out_dir: Path | None = N
         Module(MAIN_MODULE, "application/javascript+module", made.code),
         Module(CONFIG_MODULE, "text/plain", config),
     )
-    return RenderedStage(out_dir, release, made.digest, modules, size, size_note(size))
+    notes = (size_note(size), inference.note if inference else None)
+    return RenderedStage(out_dir, release, made.digest, modules, size, tuple(filter(None, notes)), inference)
 
 
-def release_of(plan: StagePlan, made: Bundle) -> str:
+def release_of(plan: StagePlan, made: Bundle, inference: RenderedInference | None = None) -> str:
     """``r-`` and 12 hex digits: changes with the code, the models, their prompts and the routing."""
-    return release_id({**plan.release_inputs(), "bundle": made.digest})
+    beside: dict[str, Json] = {"inference": inference.digest} if inference else {}
+    return release_id({**plan.release_inputs(), **beside, "bundle": made.digest})
 
 
 def config_text(plan: StagePlan, release: str) -> str:

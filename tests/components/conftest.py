@@ -38,6 +38,6 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> Stages:
 
 def linked_checkout(folder: Path) -> Workspace:
     """A checkout at ``folder`` whose build folder is its own and whose sources are this one's."""
-    for name in ("worker", "templates", "node_modules", "tsconfig.json"):
+    for name in ("worker", "inference", "templates", "node_modules", "tsconfig.json"):
         (folder / name).symlink_to(WORKSPACE.root / name)
     return Workspace(folder)

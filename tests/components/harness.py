@@ -52,6 +52,10 @@ class Run:
         custom = [resource for resource in self.resources if not resource.type.startswith("sluiceway:infra:")]
         return [resource for resource in custom if resource.type.rsplit(":", 1)[-1] == type_]
 
+    def named(self, name: str) -> Registered:
+        (found,) = [resource for resource in self.resources if resource.name == name]
+        return found
+
     def one(self, type_: str) -> Registered:
         (found,) = self.all(type_)
         return found

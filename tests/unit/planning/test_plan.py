@@ -182,18 +182,18 @@ def test_a_zone_rule_covers_this_stages_hosts_and_no_other() -> None:
         (
             {"models": {"chatt": {"split": [{"version": "chatt@1", "weight": 100}]}}},
             "here: config.sluiceway:models.chatt: there is no model 'chatt'",
-            "did you mean chat? known models: chat, embed, intent",
+            "did you mean chat? known models: chat, embed, intent, router",
         ),
         (
             {"models": {}},
             "here: config.sluiceway:models: a stage serves at least one model",
-            "take the key out to serve what Pulumi.yaml says, or give a split to one of: chat, embed, intent",
+            "take the key out to serve what Pulumi.yaml says, or give a split to one of: chat, embed, intent, router",
         ),
         (
             {"secrets": ["API_KEY", "METRICS"]},
             "here: config.sluiceway:secrets: the Worker has a binding of this name, got 'METRICS'",
             "give the secret another name; taken are "
-            "AI, CACHE, CONVERSATIONS, EVENTS, KEYS, LEDGER, METRICS, MODELS, RATE_LIMIT, ROLLOUTS, VERSION",
+            "AI, CACHE, CONVERSATIONS, EVENTS, INFERENCE, KEYS, LEDGER, METRICS, MODELS, RATE_LIMIT, ROLLOUTS, VERSION",
         ),
     ],
 )
