@@ -39,6 +39,7 @@ class FakeS3:
     """What the server holds and what it saw.
 
     ``on_part`` runs before each part; the part ``fail_part`` is refused, which sets ``settled``.
+    ``cut_off``: after so many bytes of a download the connection ends.
     """
 
     url: str = ""
@@ -49,6 +50,7 @@ class FakeS3:
     lie_about_size: bool = False
     forget_metadata: bool = False
     can_list: bool = True
+    cut_off: int | None = None
     on_part: Any = None
     made: int = 0
     settled: threading.Event = field(default_factory=threading.Event)
@@ -125,6 +127,8 @@ class _Handler(BaseHTTPRequestHandler):
                 raise _Refused(400, "InvalidRequest")
             self._upload(query).parts[number] = body
         else:
+            if headers.get("if-none-match") == "*" and key in self.state.objects:
+                raise _Refused(412, "PreconditionFailed")
             self.state.objects[key] = Stored(body, _metadata(headers), headers.get("content-type", ""))
         self._answer(200, headers={"etag": _tag(body)})
 
@@ -148,6 +152,12 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, f"<R><Bucket>{BUCKET}</Bucket><Key>{key}</Key><ETag>{_tag(data)}</ETag></R>".encode())
 
     def _get(self, key: str, query: dict[str, str], body: bytes, headers: dict[str, str]) -> None:
+        if "list-type" in query:
+            self._list(query.get("prefix", ""))
+            return
+        if "uploads" not in query and "uploadId" not in query:
+            self._object(key, headers)
+            return
         if not self.state.can_list:
             raise _Refused(501, "NotImplemented")
         if "uploads" in query:
@@ -163,6 +173,27 @@ class _Handler(BaseHTTPRequestHandler):
                 for number, data in sorted(self._upload(query).parts.items())
             )
             self._answer(200, f"<R><IsTruncated>false</IsTruncated>{listed}</R>".encode())
+
+    def _list(self, prefix: str) -> None:
+        rows = "".join(
+            f"<Contents><Key>{key}</Key><Size>{len(stored.data)}</Size>"
+            f"<LastModified>2026-01-02T03:04:05.000Z</LastModified></Contents>"
+            for key, stored in sorted(self.state.objects.items())
+            if key.startswith(prefix)
+        )
+        self._answer(200, f"<R><IsTruncated>false</IsTruncated>{rows}</R>".encode())
+
+    def _object(self, key: str, headers: dict[str, str]) -> None:
+        stored = self.state.objects.get(key)
+        if stored is None:
+            raise _Refused(404, "NoSuchKey")
+        first = int(headers.get("range", "bytes=0-").removeprefix("bytes=").partition("-")[0])
+        data = stored.data[first:]
+        if self.state.cut_off is not None and len(data) > self.state.cut_off:
+            self._answer(206, data[: self.state.cut_off], {"content-length": str(len(data))})
+            self.close_connection = True
+            return
+        self._answer(206 if "range" in headers else 200, data)
 
     def _head(self, key: str, query: dict[str, str], body: bytes, headers: dict[str, str]) -> None:
         stored = self.state.objects.get(key)
