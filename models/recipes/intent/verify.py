@@ -16,7 +16,7 @@ class Refused(Exception):
     """The file must not be published; the text says why."""
 
 
-def run(data: bytes, features: NDArray[np.int64]) -> NDArray[np.float32]:
+def run(data: bytes, features: NDArray[np.int64] | NDArray[np.float32]) -> NDArray[np.float32]:
     """The file's answer, by onnxruntime on one thread."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -25,7 +25,7 @@ def run(data: bytes, features: NDArray[np.int64]) -> NDArray[np.float32]:
     return np.asarray(answer)
 
 
-def check(data: bytes, features: NDArray[np.int64], expected: NDArray[np.float64]) -> None:
+def check(data: bytes, features: NDArray[np.int64] | NDArray[np.float32], expected: NDArray[np.float64]) -> None:
     """``expected``: the probabilities of the weights, by numpy. Raises Refused."""
     for tensor in onnx.load_from_string(data).graph.initializer:
         if tensor.data_location == onnx.TensorProto.EXTERNAL:
