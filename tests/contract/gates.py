@@ -120,7 +120,10 @@ class Gate:
                 self.below = dict.fromkeys(EDGES, 0.0)
 
     def restep(self) -> None:
+        """What waits for the other arm is of the step before: counted, and in no block of the next one."""
         self.step, self.passing = NONE, 0.0
+        ms, ys, mc, yc = (left + right for left, right in zip(self.total, self.pending, strict=True))
+        self.total, self.pending = (ms, ys, mc, yc), (0, 0, 0, 0)
 
     def evidence(self) -> float:
         top = max(self.fail)
@@ -143,7 +146,7 @@ class Gate:
         return ("pass", None) if enough and max(self.fail) <= log(3) else ("inconclusive", "inconclusive")
 
     def difference(self) -> tuple[float, float] | None:
-        if self.total[2] == 0:
+        if not (self.total[0] and self.total[2]):
             return None
         low = max((edge for edge in EDGES if edge not in self.above), default=-1.0)
         return low, min((edge for edge in EDGES if edge not in self.below), default=1.0)

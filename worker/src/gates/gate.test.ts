@@ -167,6 +167,16 @@ it("stays failed, whatever comes later", () => {
   expect(judge(restep(later), DEFAULTS)).toMatchObject({ verdict: "fail", reason: null, failing: 1 });
 });
 
+it("takes nothing of the step before into the next one's blocks: what waited for the other arm is counted, and no bet", () => {
+  const waiting = observe(fed(times(100, GOOD)), { ms: 0, ys: 0, mc: 6, yc: 2 }, DEFAULTS);
+  const next = restep(waiting);
+  expect(next.pending).toEqual([0, 0, 0, 0]);
+  expect(countsOf(next)).toEqual(countsOf(waiting));
+  const { fail, step } = observe(next, { ms: 9, ys: 0, mc: 1, yc: 0 }, DEFAULTS);
+  expect(step).toEqual([9, 0, 1, 0]);
+  expect(fail).toEqual(waiting.fail);
+});
+
 it("lets each step earn its own pass, and keeps what speaks for a fail", () => {
   const doubtful = fed([...times(300, GOOD), ...times(5, BAD)]);
   const passed = fed(times(300, GOOD));

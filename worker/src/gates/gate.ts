@@ -86,9 +86,12 @@ export function observe(state: GateState, { ms, ys, mc, yc }: Counts, settings: 
   return { ...next, failed: true, bounds: refute(next.bounds, settings.margin) };
 }
 
-/** The gate as the traffic's weights change: each step earns its own pass, and what speaks for a fail stays. */
+/**
+ * The gate as the traffic's weights change: each step earns its own pass, and what speaks for a fail stays. What waits for
+ * the other arm is counted, but no block is of two steps: within one both arms must see the same world.
+ */
 export function restep(state: GateState): GateState {
-  return { ...state, step: NONE, pass: 0 };
+  return { ...state, step: NONE, pass: 0, total: plus(state.total, state.pending), pending: NONE };
 }
 
 /** Requests and bad ones since the gate is new, those that wait for the other arm among them. */
@@ -102,7 +105,7 @@ export function countsOf(state: GateState): Counts {
  * 95 % at any time; it takes in all that was seen since the difference last changed for certain.
  */
 export function difference(state: GateState): [low: number, high: number] | null {
-  return state.total[2] > 0 ? boundsOf(state.bounds) : null;
+  return state.total[0] > 0 && state.total[2] > 0 ? boundsOf(state.bounds) : null;
 }
 
 /** Takes what is pending as one block. */

@@ -23,14 +23,17 @@ export function judge(state: GateState, settings: GateSettings): Judgement {
   return { verdict: reason === null ? "pass" : "inconclusive", reason, failing, passing };
 }
 
+/** A pass says "not bad all through this step"; a doubt says "but perhaps now". */
+export function isDoubted({ fail }: GateState): boolean {
+  return Math.max(...fail) > Math.log(3);
+}
+
 function holds(state: GateState, { minFail }: GateSettings, passing: number): HoldReason | null {
   const [stable, candidate] = alarmed(state);
   if (stable) return candidate ? "platform" : "stable-degraded";
   if (candidate) return "suspect";
   if (state.pending[2] >= minFail && state.pending[0] === 0) return "no-control";
-  // A pass says "not bad all through this step"; a doubt says "but perhaps now".
-  const doubt = Math.max(...state.fail) > Math.log(3);
-  return passing === 1 && !doubt ? null : "inconclusive";
+  return passing === 1 && !isDoubted(state) ? null : "inconclusive";
 }
 
 /** The least of some shares, within 0 and 1. Of nothing it takes nothing: 0 of 0 is all. */

@@ -1,5 +1,5 @@
-import { evidence, type GateSettings, type GateState, newGate } from "../gates/gate.ts";
-import { combined, judge } from "../gates/verdict.ts";
+import { countsOf, evidence, type GateSettings, type GateState, newGate } from "../gates/gate.ts";
+import { combined, isDoubted, judge } from "../gates/verdict.ts";
 import { candidateOf, goldenMode, liveGates, stepsOf } from "./declared.ts";
 import type { Arm, ModelState } from "./state.ts";
 import type { GateName, GateSpec, HoldReason, RolloutSpec } from "./types.ts";
@@ -80,18 +80,31 @@ function failOf(rollout: RolloutSpec, gates: readonly GateSpec[], arm: Arm, { st
     : [];
 }
 
+/** A gate that fewer of the requests feed than this share of those that feed the busiest one is rare. */
+const RARE = 0.02;
+
 /**
- * What keeps an arm in its step. Where nobody streams or asks for JSON, a gate on that has nothing to judge, and would
- * hold a rollout for ever: it is not waited for once another gate has passed.
+ * What keeps an arm in its step. Where nobody streams or hardly anybody asks for JSON, a gate on that would hold a rollout
+ * for ever: once another gate has passed, one that is rare is waited for only when what it has seen speaks against the
+ * candidate. What is rare is said of the whole rollout and of both arms: users of stable that ask for JSON come to the
+ * candidate with the next step, and a step in which they happen to be silent must not pass for them. Either way a gate
+ * that fails acts.
  */
 function waitsOf(rollout: RolloutSpec, gates: readonly GateSpec[], arm: Arm, model: ModelState) {
   const waits = gates.flatMap((gate) => waitOf(rollout, gate, arm, model));
-  return waits.length < gates.length ? waits.filter(({ gate }) => hasMet(runOf(arm, gate))) : waits;
+  if (waits.length === gates.length) return waits;
+  const busiest = Math.max(...gates.map(({ name }) => requestsOf(runOf(arm, name))));
+  return waits.filter(({ gate, reason }) => {
+    const run = runOf(arm, gate);
+    const open = reason === "inconclusive" || reason === "no-control";
+    return !open || isDoubted(run) || requestsOf(run) >= RARE * busiest;
+  });
 }
 
-/** Whether a request of either arm has counted in this step. */
-function hasMet({ step, pending }: GateState): boolean {
-  return step[0] + step[2] + pending[0] + pending[2] > 0;
+/** Requests of both arms since the rollout began. */
+function requestsOf(run: GateState): number {
+  const { ms, mc } = countsOf(run);
+  return ms + mc;
 }
 
 function waitOf(rollout: RolloutSpec, gate: GateSpec, arm: Arm, { step }: ModelState) {

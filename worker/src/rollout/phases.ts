@@ -204,5 +204,7 @@ function reweighed(turn: Turn, model: ModelState, weights: ModelState["weights"]
 }
 
 function restepped(arm: Arm): Arm {
-  return { ...arm, runs: Object.fromEntries(Object.entries(arm.runs).map(([name, run]) => [name, restep(run)])) };
+  const runs = Object.fromEntries(Object.entries(arm.runs).map(([name, run]) => [name, restep(run)]));
+  // Nothing is pending any more, so that nobody has been counted in it.
+  return { ...arm, runs, clients: [] };
 }
