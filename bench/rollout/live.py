@@ -62,8 +62,14 @@ def measured(runs: int, rate: float) -> list[Run]:
     with _stage() as checkout:
         rest = Rest(runs * len(KINDS))
         for start in range(0, runs, PLACES):
-            gateway = _up(checkout, attempt=start // PLACES + 1)
-            asyncio.run(_round(checkout, gateway, min(PLACES, runs - start), rate, rest))
+            places = min(PLACES, runs - start)
+            try:
+                gateway = _up(checkout, attempt=start // PLACES + 1)
+            except SluicewayError as error:
+                for kind in (kind for kind in KINDS for _ in range(places)):
+                    rest.add(Run.of(kind.name, kind.gate, None, [], broken=str(error)[:300]))
+                continue
+            asyncio.run(_round(checkout, gateway, places, rate, rest))
         return rest.found
 
 

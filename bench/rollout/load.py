@@ -66,11 +66,22 @@ class Crowd:
                 entry = looking.result()
                 if entry is None or now * 1000 > entry["at"] + AFTER_S * 1000:
                     break
-            task = asyncio.create_task(self._ask(next(_people)))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._one_more()
         await asyncio.gather(*self._tasks)
         return entry
+
+    async def until(self, over: asyncio.Event) -> None:
+        """Asks until ``over`` is set, and waits for what is still to be answered."""
+        async for _ in _beats(1 / self.rate):
+            if over.is_set():
+                break
+            self._one_more()
+        await asyncio.gather(*self._tasks)
+
+    def _one_more(self) -> None:
+        task = asyncio.create_task(self._ask(next(_people)))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def leave(self) -> None:
         """Nobody waits for an answer any longer."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from sluiceway.domain.split import Split, choose, point
@@ -20,12 +18,11 @@ from tests.children import ended
 from tests.e2e.asking import People, keep_asking
 from tests.e2e.checkout import Checkout, make_checkout
 from tests.e2e.conftest import Served, bring_up
+from tests.e2e.rolling import FOLLOWS_MS, PATIENCE_S, grown, journal, kill, looked, misled, wait_for
 
 # A whole stage at work for minutes; each part has its own test in seconds.
 pytestmark = pytest.mark.long
 
-FOLLOWS_MS = 3000
-PATIENCE_S = 90.0
 _GATES = 'errors: {margin: 0.4}, latency: "off", first_token: "off", empty: "off", refusals: "off", guard: "off"'
 ROLLOUTS = {
     # Fails, and is rolled back by its gate.
@@ -71,33 +68,6 @@ def told(served: Served, *words: str) -> Any:  # noqa: ANN401 - a JSON document
     done = served.checkout.sluiceway("rollout", *words, "local", "--json")
     assert done.code == 0, done.err
     return json.loads(done.out)
-
-
-def looked(served: Served, path: str) -> Any:  # noqa: ANN401 - a JSON document
-    """What the gateway itself says of its rollouts; a host that is just being started again is waited for."""
-    key = (served.checkout.root / ".sluiceway/local/admin-key").read_text().strip()
-    until = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            headers = {"authorization": f"Bearer {key}"}
-            got = httpx.get(f"{served.url}/_sluiceway/rollouts{path}", headers=headers, timeout=30, trust_env=False)
-            return got.raise_for_status().json()
-        except httpx.HTTPError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.2)
-
-
-def journal(served: Served, model: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = looked(served, f"/journal?model={model}&limit=500")["entries"]
-    return found
-
-
-def wait_for(what: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < until, "it did not come"
-        time.sleep(0.2)
 
 
 def nobody_follows_later(people: People, moment: float) -> None:
@@ -186,61 +156,6 @@ def test_kill_9_during_a_ramp_leaves_no_split_and_loses_no_entry_of_the_journal(
     assert told(rolling, "show", "talk")["weights"] == kept[-1]["weights"]
     assert told(rolling, "history", "talk") == kept
     assert misled(people, kept) == []
-
-
-def grown(served: Served, before: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The journal of talk: what was there still is, and the split is that of an entry."""
-    earlier = journal(served, "talk")
-    weights = looked(served, "/talk")["weights"]
-    now = journal(served, "talk")
-    assert now[: len(before)] == before and now[: len(earlier)] == earlier
-    assert weights in [entry["weights"] for entry in now[len(earlier) - 1 :]]
-    return now
-
-
-def kill(checkout: Checkout, whom: str) -> None:
-    """``kill -9``, and waits until another one serves."""
-    runtime = json.loads((checkout.root / ".sluiceway/local/runtime.json").read_text())
-    host, url = runtime["host_pid"], str(runtime["front_url"])
-    for pid in [host] if whom == "host" else workerds(host):
-        os.kill(pid, signal.SIGKILL)
-
-    def serves() -> bool:
-        try:
-            return httpx.get(f"{url}/healthz", timeout=5, trust_env=False).is_success
-        except httpx.HTTPError:
-            return False
-
-    wait_for(serves)
-
-
-def workerds(host: int) -> list[int]:
-    """The children of the Node host: with each deployment there is another one."""
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], check=True, capture_output=True, text=True).stdout
-    pairs = (line.split() for line in listed.splitlines())
-    found = [int(pid) for pid, parent in pairs if int(parent) == host]
-    assert found
-    return found
-
-
-def misled(people: People, entries: list[dict[str, Any]]) -> list[object]:
-    """Answers of a version that no split of that time, or of shortly before, gives to that user."""
-    found: list[object] = []
-    for answer in people.answers:
-        if answer.version is None:
-            continue
-        ends = [entry["at"] for entry in entries[1:]] + [float("inf")]
-        lately = [
-            entry["weights"]
-            for entry, end in zip(entries, ends, strict=True)
-            if entry["at"] <= answer.asked + FOLLOWS_MS and end > answer.asked - FOLLOWS_MS
-        ]
-        splits = [Split(tuple((version, weight) for version, weight in weights)) for weights in lately]
-        # An isolate that has just begun, and can't reach the controller, sends everybody to stable.
-        rightful = {1, *(choose(split, point("talk", answer.user)) for split in splits)}
-        if answer.version not in rightful:
-            found.append((answer, lately))
-    return found
 
 
 def test_git_revert_and_up_bring_the_old_answers_back(rolling: Served, before: dict[str, str]) -> None:
