@@ -73,9 +73,9 @@ def _plan(model: ir.Model, wanted: Wanted) -> Plan:
     tied = head is not None and embedding is not None and head.name == embedding.name
     bits: dict[int, int] = {}
     for use in chosen.asked:
-        found = _bits(use, head, embedding, wanted, tied)
-        if found is not None:
-            bits[id(use.node)] = 8 if id(use.node) in finer else found
+        each = _bits(use, head, embedding, wanted, tied)
+        if each is not None:
+            bits[id(use.node)] = 8 if id(use.node) in finer else each
     asked = [use for use in chosen.asked if id(use.node) in bits]
     if not asked:
         raise UserError(

@@ -91,13 +91,7 @@ def _constant_nodes(model: ir.Model) -> list[ir.Node]:
 def _copies_shared(node: ir.Node) -> bool:
     """Whether it only turns a weight round that another node reads as it is."""
     value = node.inputs[0]
-    return (
-        node.op_type == "Transpose"
-        and value is not None
-        and any(use.node is not node for use in value.uses())
-        and value.const_value is not None
-        and value.const_value.nbytes > 0
-    )
+    return node.op_type == "Transpose" and value is not None and any(use.node is not node for use in value.uses())
 
 
 def _leaves(value: ir.Value, inside: set[int]) -> bool:

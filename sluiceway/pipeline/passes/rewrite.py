@@ -57,7 +57,7 @@ class Writer:
             if use.op != "Gather" and not use.transposed:
                 matrix = matrix.T
             packed = (
-                blocks.by_least_error(matrix, bits, self._block)
+                blocks.by_least_error(matrix, bits, self._block, self._symmetric)
                 if self._least_error
                 else blocks.by_range(matrix, bits, self._block, self._symmetric)
             )

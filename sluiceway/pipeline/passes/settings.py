@@ -103,8 +103,7 @@ class Int4Weights(Block):
     """``tied``: whether one quantised table is embedding and head, at the head's precision, or each has its own.
 
     ``embedding`` is for a table that is not shared. ``fit``: scales from the range of a block, or those of the least
-    error, which takes minutes on a large model and needs zero points (``symmetric: false``). ``int8``: weights that
-    get 8 bits, ``keep``: weights that stay floats.
+    error, which takes minutes on a large model. ``int8``: weights that get 8 bits, ``keep``: weights that stay floats.
     """
 
     kind: Literal["int4-weights"] = "int4-weights"
@@ -117,12 +116,6 @@ class Int4Weights(Block):
     accuracy: Literal[0, 1, 4] = 4
     int8: Choices = ()
     keep: Choices = ()
-
-    @model_validator(mode="after")
-    def _fits(self) -> Int4Weights:
-        if self.fit == "error" and self.symmetric:
-            raise Fault("fit: error needs zero points", hint="write symmetric: false beside it")
-        return self
 
 
 PassBlock = Fold | Fp16 | Int8Dynamic | Int8Static | Int8Weights | Int4Weights
