@@ -16,6 +16,8 @@ from sluiceway.errors import UserError
 from sluiceway.fit.cards import Card
 from sluiceway.fit.config import shape_of
 from sluiceway.fit.report import Subject
+from sluiceway.fit.tiers import ISOLATE, edge_need
+from sluiceway.fit.units import human_bytes
 from sluiceway.settings import yaml_file
 from sluiceway.workspace import Workspace
 
@@ -27,7 +29,7 @@ LONGEST: Final = 4 * 10**6
 
 @dataclass(frozen=True)
 class Shipped:
-    """A config.json of models/fit: its short name, its file, its names elsewhere."""
+    """A config.json of models/fit: its short name, its file, its names elsewhere, also of wheels that hold it."""
 
     name: str
     file: str
@@ -44,7 +46,8 @@ def subject(workspace: Workspace, text: str) -> Subject:
     if path.is_dir() and (path / "config.json").is_file():
         path = path / "config.json"
     if path.suffix == ".json":
-        return Subject(path.parent.name or path.name, text, shape_of(load_config(path, text), text))
+        name = path.resolve().parent.name if path.name == "config.json" else path.stem
+        return Subject(name, text, shape_of(load_config(path, text), text))
     known = shipped(workspace)
     models = catalog.load(workspace)
     name, _, number = text.partition("@")
@@ -76,9 +79,7 @@ def _version(versions: tuple[ModelVersion, ...], text: str, number: str) -> Mode
 def _of_version(workspace: Workspace, known: tuple[Shipped, ...], version: ModelVersion) -> Subject:
     named = version.id or ""
     if version.backend == "onnx":
-        size = sum(file.bytes for file in version.files)
-        message = f"{version.ref} is ONNX of {size / 1e6:.1f} MB, and there is no config.json of it"
-        _no_config(message, "give the config.json that its recipe began with")
+        return _of_onnx(workspace, known, version)
     for each in known:
         if named.lower() in {name.lower() for name in (*each.workers_ai, *each.ids)}:
             made = _of_shipped(workspace, each)
@@ -86,6 +87,23 @@ def _of_version(workspace: Workspace, known: tuple[Shipped, ...], version: Model
             price = PriceBook.of(catalog.load(workspace).models).price(version.ref)
             return Subject(str(version.ref), made.source, made.shape, ids, price if ids else None)
     return _unknown_config(f"{version.ref} ({named})", named)
+
+
+def _of_onnx(workspace: Workspace, known: tuple[Shipped, ...], version: ModelVersion) -> Subject:
+    """By the recipe that has the model's name, else what its files alone say."""
+    recipe = workspace.root / RECIPES / f"{version.model}.yaml"
+    size = sum(file.bytes for file in version.files)
+    if recipe.is_file() and "train" not in _source(recipe):
+        return _of_recipe(workspace, known, recipe, str(version.ref))
+    message = (
+        f"{version.ref} is ONNX of {human_bytes(size)}, and there is no config.json of it; by the size of its files it "
+        f"needs {human_bytes(edge_need(size, 0))} of the {human_bytes(ISOLATE)} of an isolate"
+    )
+    return _no_config(message, "give the config.json that its recipe began with, if there was one")
+
+
+def _source(recipe: Path) -> Mapping[str, Any]:
+    return _block(_block(yaml_file.read(recipe, f"{RECIPES}/{recipe.name}")).get("source"))
 
 
 def _unknown_config(what: str, id: str) -> NoReturn:
@@ -107,14 +125,14 @@ def _of_shipped(workspace: Workspace, each: Shipped) -> Subject:
 
 def _of_recipe(workspace: Workspace, known: tuple[Shipped, ...], recipe: Path, name: str) -> Subject:
     shown = f"{RECIPES}/{recipe.name}"
-    stated = _block(yaml_file.read(recipe, shown)).get("source")
-    source = _block(stated)
-    folder, repository = source.get("folder"), _block(source.get("huggingface")).get("id")
+    source = _source(recipe)
+    folder = source.get("folder")
+    names = [_block(source.get("huggingface")).get("id"), _block(source.get("wheel")).get("name")]
     if isinstance(folder, str):
         path = f"{RECIPES}/{folder}/config.json"
         return Subject(name, path, shape_of(load_config(workspace.root / path, path), path))
     for each in known:
-        if isinstance(repository, str) and repository.lower() in {id.lower() for id in each.ids}:
+        if any(isinstance(id, str) and id.lower() in {known.lower() for known in each.ids} for id in names):
             made = _of_shipped(workspace, each)
             return Subject(name, made.source, made.shape, made.workers_ai, made.price)
     message = f"the source of {shown} has no config.json that can be read without fetching it"

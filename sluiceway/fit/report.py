@@ -84,7 +84,7 @@ def answer(subject: Subject, cards: tuple[Card, ...], question: Question) -> Rep
         counted=counted,
         tiers=(
             tiers.edge(shape, counted, question.load),
-            tiers.workers_ai(shape, subject.workers_ai),
+            tiers.workers_ai(shape, subject.workers_ai, question.load.context),
             tiers.gpu(tuple(each for each in plans if question.gpu in (None, each.card.name)), best),
         ),
         plans=plans,

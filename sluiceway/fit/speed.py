@@ -33,19 +33,20 @@ class Range:
 @dataclass(frozen=True)
 class Speed:
     """``first``: until the first token of a prompt of ``prompt`` tokens, none waiting before it. ``token``: between two
-    tokens of one answer; None for an encoder. ``batch`` answers are written at once, ``stages`` prompts are read."""
+    tokens of one answer, where ``batch`` are written at once; None for an encoder. ``read``: for each token of a
+    prompt, when all cards are busy with prompts."""
 
     prompt: int
     batch: int
-    stages: int
     first: Range
     token: Range | None
+    read: Range
 
     def seconds_a_token(self, quick: bool) -> tuple[float, float]:
         """Time of the machine that one token of a prompt, and one of an answer, takes of it when it is busy."""
-        first = self.first.quick if quick else self.first.slow
+        read = self.read.quick if quick else self.read.slow
         written = 0.0 if self.token is None else (self.token.quick if quick else self.token.slow) / self.batch
-        return first / (self.prompt * self.stages), written
+        return read, written
 
 
 def speed(shape: Shape, plan: Plan, load: Load, prompt: int) -> Speed | None:
@@ -58,8 +59,9 @@ def speed(shape: Shape, plan: Plan, load: Load, prompt: int) -> Speed | None:
     token = None
     if not shape.encoder:
         token = Range(_token(shape, counted, plan.format, load, quick), _token(shape, counted, plan.format, load, slow))
-    first = Range(_first(shape, counted, plan.format, prompt, quick), _first(shape, counted, plan.format, prompt, slow))
-    return Speed(prompt, load.sequences, plan.layout.stages, first, token)
+    first = Range(*(_first(shape, counted, plan.format, prompt, case) for case in (quick, slow)))
+    read = Range(*(_read(shape, counted, plan.format, prompt, case) for case in (quick, slow)))
+    return Speed(prompt, load.sequences, first, token, read)
 
 
 @dataclass(frozen=True)
@@ -94,11 +96,27 @@ def _token(shape: Shape, counted: Parameters, format: Format, load: Load, case: 
 
 
 def _first(shape: Shape, counted: Parameters, format: Format, prompt: int, case: _Case) -> float:
+    rest, routed = _work(shape, counted, prompt)
+    layout = case.layout
+    # Where each card has sequences of its own, one prompt has the other cards for its experts alone.
+    work = rest + routed / layout.expert if layout.expert > 1 else (rest + routed) / layout.tensor
+    return work / (case.card.flops(format.name) * case.flops) + shape.layers * case.layer
+
+
+def _read(shape: Shape, counted: Parameters, format: Format, prompt: int, case: _Case) -> float:
+    """As many prompts at once as there are stages, or cards with sequences of their own."""
+    abreast = case.layout.stages * case.layout.expert
+    work = sum(_work(shape, counted, prompt)) / case.layout.cards
+    seconds = work / (case.card.flops(format.name) * case.flops) + shape.layers * case.layer / abreast
+    return seconds / prompt
+
+
+def _work(shape: Shape, counted: Parameters, prompt: int) -> tuple[float, float]:
+    """Operations for a prompt: of all but the routed experts, and of these."""
     # Of a prompt only the last token goes through the head.
     head = counted.embedding if counted.tied else counted.head
-    work = 2.0 * (counted.per_step - head) * prompt + _attention_work(shape, prompt)
-    rate = case.card.flops(format.name) * case.flops * case.layout.tensor * case.layout.expert
-    return work / rate + shape.layers * case.layer
+    rest = counted.per_step - head - counted.experts_active
+    return 2.0 * rest * prompt + _attention_work(shape, prompt), 2.0 * counted.experts_active * prompt
 
 
 def _attention_work(shape: Shape, prompt: int) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from sluiceway.catalog.workers_ai import RETIRED
+from sluiceway.catalog.workers_ai import MODELS, RETIRED
 from sluiceway.fit.cards import Load, Plan
 from sluiceway.fit.count import Parameters
 from sluiceway.fit.families import FAMILIES
@@ -60,15 +60,23 @@ def edge(shape: Shape, counted: Parameters, load: Load) -> Tier:
     return Tier("edge", short == 0 and not lacking, told, short or None)
 
 
-def workers_ai(shape: Shape, ids: tuple[str, ...]) -> Tier:
-    """``ids``: what Workers AI calls this very model."""
-    served = tuple(name for name in ids if name not in RETIRED)
+def workers_ai(shape: Shape, ids: tuple[str, ...], context: int = 1) -> Tier:
+    """``ids``: what Workers AI calls this very model; ``context``: tokens that its window there must have."""
+    served = {name: _window(name) for name in ids if name not in RETIRED}
+    wide = [name for name, window in served.items() if window is None or context <= window]
+    if wide:
+        return Tier("Workers AI", True, " or ".join(wide))
     if served:
-        return Tier("Workers AI", True, " or ".join(served))
+        widest = max(window for window in served.values() if window is not None)
+        return Tier("Workers AI", False, f"{' or '.join(served)} has a window of {widest:,} tokens there")
     base = lora_base(shape)
     if base:
         return Tier("Workers AI", True, f"as a LoRA adapter on {base}: rank 8 and 100 MB at most are sure")
     return Tier("Workers AI", False, "not in its catalogue, which takes no weights of one's own, and no base for LoRA")
+
+
+def _window(id: str) -> int | None:
+    return MODELS[id].context_window if id in MODELS else None
 
 
 def lora_base(shape: Shape) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from sluiceway.fit.cards import Plan
+from sluiceway.fit.count import Parameters
 from sluiceway.fit.memory import CACHE_BYTES, CONTEXTS, FORMATS, as_published, cache, weights
 from sluiceway.fit.money import BUSY, BreakEven, Reserved
 from sluiceway.fit.report import GPU_FORMATS, Report
@@ -50,15 +51,16 @@ def _model(report: Report) -> list[Row]:
         ("read from", report.subject.source),
         ("architecture", f"{shape.architecture} ({shape.model_type}), {kind}, {shape.layers} layers"),
         ("context", f"{shape.limit:,} tokens"),
-        ("published as", _precision(shape.precision)),
+        ("published as", _precision(shape.precision, report.counted)),
     ]
 
 
-def _precision(it: Precision) -> str:
+def _precision(it: Precision, counted: Parameters) -> str:
     if it.method is None:
         return it.dtype
     bits = "its size isn't known here" if it.bits is None else f"{it.bits:.4g} bits a weight"
-    kept = f"; in {it.dtype}: {', '.join(sorted(it.kept))}" if it.kept else ""
+    parts = [part.replace("_", " ") for part in sorted(it.kept) if getattr(counted, part)]
+    kept = f"; in {it.dtype}: {', '.join(parts)}" if parts else ""
     return f"{it.method}, {bits}{kept}"
 
 

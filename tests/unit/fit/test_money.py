@@ -16,7 +16,7 @@ KIMI = Price(0.95, 4.00, 0.16)
 H200 = Card("h200", 141 * 10**9, 4.8e12, 989e12)
 EIGHT = Plan(H200, BY_NAME["int4"], Layout(8), 0, 0)
 # A prompt of 1000 tokens in 0.1 s (slow 0.2 s), ten answers at 100 tokens a second (slow 50).
-SPEED = Speed(1000, 10, 1, Range(0.1, 0.2), Range(0.01, 0.02))
+SPEED = Speed(1000, 10, Range(0.1, 0.2), Range(0.01, 0.02), Range(0.0001, 0.0002))
 
 
 def cards(usd: float, least: int = 10**9, most: int = 2 * 10**9) -> Reserved:

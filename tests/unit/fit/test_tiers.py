@@ -69,6 +69,16 @@ def test_the_catalogue_of_workers_ai_is_a_tier() -> None:
     assert not workers_ai(kimi, ("@cf/moonshotai/kimi-k2.5",)).fits, "it is retired"
 
 
+def test_a_window_of_workers_ai_that_is_too_short_does_not_fit() -> None:
+    flash, ids = shipped("glm-4.7-flash"), ("@cf/zai-org/glm-4.7-flash",)
+    assert workers_ai(flash, ids, 131_072).fits
+    found = workers_ai(flash, ids, 131_073)
+    assert (found.fits, found.detail) == (False, f"{ids[0]} has a window of 131,072 tokens there")
+    two = ("@cf/zai-org/glm-5.2", "@cf/zai-org/glm-5.3")
+    assert workers_ai(shipped("glm-5.2"), two, 262_145).detail == "@cf/zai-org/glm-5.3"
+    assert workers_ai(flash, ("@cf/zai-org/glm-5.3-flash",), 10**6).fits, "no window is published of it"
+
+
 MISTRAL = {
     "model_type": "mistral", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
     "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000,
