@@ -3,3 +3,9 @@ declare module "*?raw" {
   const text: string;
   export default text;
 }
+
+/** A file's bytes, as a `data:` URL in base64. */
+declare module "*?url&inline" {
+  const url: string;
+  export default url;
+}
