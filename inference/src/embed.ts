@@ -11,9 +11,16 @@ export interface Vectors {
   readonly tokens: number;
 }
 
-/** One vector for each text, in their order; a text is cut at `limit` tokens. */
+/** One vector for each text, in their order. A text of more than `limit` tokens is refused, not cut without a word. */
 export async function embed(model: Loaded, texts: readonly string[], limit: number): Promise<Vectors> {
-  const rows = texts.map((text, index) => ({ index, ids: model.tokenizer.encode(text, limit) }));
+  const rows = texts.map((text, index) => ({ index, ids: model.tokenizer.encode(text, limit + 1) }));
+  const long = rows.find(({ ids }) => ids.length > limit);
+  if (long !== undefined)
+    throw new InferenceError(
+      413,
+      "text_too_long",
+      `Text ${long.index} has more than the ${limit} tokens that this model reads.`,
+    );
   const vectors = new Array<Float32Array>(texts.length);
   for (const batch of batches(rows)) {
     const found = await run(

@@ -6,10 +6,13 @@ import { bundled, start } from "./worker.ts";
 
 const folder = new URL("../../tests/contract/embedder/", import.meta.url);
 const content = (name: string): Buffer => readFileSync(new URL(name, folder));
-const { limit, cases } = JSON.parse(content("cases.json").toString()) as {
+const contract = JSON.parse(content("cases.json").toString()) as {
   limit: number;
   cases: { text: string; ids: number[]; vector: number[] }[];
 };
+const { limit } = contract;
+// Those at the limit were cut there, which is refused here.
+const cases = contract.cases.filter(({ ids }) => ids.length < limit);
 const texts = cases.map(({ text }) => text);
 
 interface FileRef {
@@ -101,6 +104,17 @@ describe("the inference Worker", () => {
     expect((await asked({ files: [late, other], texts: ["a"], max_tokens: limit })).status).toBe(404);
     await put("late", content("model.onnx"));
     expect((await asked({ files: [late, other], texts: ["a"], max_tokens: limit })).status).toBe(200);
+  });
+
+  it("refuses a text that it could not read to its end, and says which", async () => {
+    const { status, answer } = await asked({
+      files: [model, tokenizer],
+      texts: ["a", "the ".repeat(9)],
+      max_tokens: 10,
+    });
+    expect([status, answer.error.code]).toEqual([413, "text_too_long"]);
+    expect(answer.error.message).toContain("Text 1 has more than the 10 tokens");
+    expect((await asked({ files: [model, tokenizer], texts: ["the ".repeat(8)], max_tokens: 10 })).status).toBe(200);
   });
 
   it.each([

@@ -21,6 +21,8 @@ export interface GatewayEnv {
   LEDGER: DurableObjectNamespace<Ledger>;
   /** One object per conversation. */
   CONVERSATIONS: DurableObjectNamespace<Conversation>;
+  /** The Worker in which ONNX encoders run; absent on a stage without one. */
+  INFERENCE?: Fetcher;
   /** Absent on a stage without a queue. */
   EVENTS?: Queue;
   /** Absent only on a stage with `auth.required: false`. */

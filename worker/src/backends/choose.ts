@@ -2,6 +2,7 @@ import type { ModelVersion } from "../config.ts";
 import type { GatewayEnv } from "../env.ts";
 import type { Backend } from "./backend.ts";
 import { NotServed } from "./not-served.ts";
+import { Onnx } from "./onnx.ts";
 import { type GatewayPort, OpenAi } from "./openai.ts";
 import { type AiPort, WorkersAi } from "./workers-ai.ts";
 
@@ -16,7 +17,7 @@ export function backendOf(version: ModelVersion, env: GatewayEnv): Backend {
       secret: (name) => secretOf(env, name),
     });
   }
-  return new NotServed(version.backend);
+  return env.INFERENCE === undefined ? new NotServed(version.backend) : new Onnx(env.INFERENCE);
 }
 
 /** A secret of the stage's, whose name comes from the catalogue. */

@@ -1,5 +1,5 @@
 import { ApiError } from "../errors.ts";
-import type { Answer, Backend, Embeddings } from "./backend.ts";
+import type { Answer, Backend, EmbedCall, Embeddings } from "./backend.ts";
 import type { Pieces } from "./pieces.ts";
 
 /** Stands where a backend would be for versions that this Worker can't run: every call says so. */
@@ -18,7 +18,7 @@ export class NotServed implements Backend {
     throw this.#refusal();
   }
 
-  async embed(): Promise<Embeddings> {
+  async embed(_call: EmbedCall): Promise<Embeddings> {
     throw this.#refusal();
   }
 
