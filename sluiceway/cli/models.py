@@ -5,7 +5,17 @@ from __future__ import annotations
 import typer
 
 from sluiceway import catalog
-from sluiceway.cli import models_evaluate, models_fit
+from sluiceway.cli import (
+    models_evaluate,
+    models_fit,
+    models_gc,
+    models_history,
+    models_list,
+    models_publish,
+    models_pull,
+    models_show,
+    models_verify,
+)
 from sluiceway.cli.context import find_workspace
 from sluiceway.cli.output import JsonFlag, print_json, print_text
 
@@ -31,5 +41,15 @@ def models(context: typer.Context, as_json: JsonFlag = False) -> None:
         print_text(f"{row['version']:<12} {row['backend']:<11} {row['id'] or ''}".rstrip())
 
 
-for verb in (models_evaluate, models_fit):
+for verb in (
+    models_evaluate,
+    models_fit,
+    models_verify,
+    models_publish,
+    models_pull,
+    models_list,
+    models_show,
+    models_history,
+    models_gc,
+):
     verb.register(app)
