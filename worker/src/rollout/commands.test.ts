@@ -124,6 +124,17 @@ describe("commands", () => {
     expect(made.journal.filter(({ kind }) => kind === "promoted" || kind === "rolled-back")).toHaveLength(1);
   });
 
+  it("that are refused again and again fill no journal, until the model has moved", () => {
+    const made = stage({});
+    const resumed = () => made.journal.filter(({ kind }) => kind === "refused").length;
+    for (let time = 1; time <= 500; time++) expect(refusalsOf(made.command("resume"))).toEqual(["cannot_resume"]);
+    expect(resumed()).toBe(10);
+    expect(made.sentences(1)[0]).toMatch(/Further refusals are not written down before it moves\.$/);
+    made.command("pause");
+    made.command("pause");
+    expect(resumed()).toBe(11);
+  });
+
   it("are not refused because another model moved, or requests came in", () => {
     const made = new TestStage();
     made.spec({ chat: rolled(), mail: rolled() });

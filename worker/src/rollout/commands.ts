@@ -1,9 +1,9 @@
 import { candidateOf, goldenMode, stepsOf } from "./declared.ts";
 import { end, isRunning, isWatched, leaveStep, pause, promote, resume, type Subject } from "./phases.ts";
 import { listed, oneLine } from "./sentences.ts";
-import { type CheckEvent, type CommandEvent, modelOf, type Refusal } from "./state.ts";
+import { type CheckEvent, type CommandEvent, type ModelState, modelOf, type Refusal } from "./state.ts";
 import { steer } from "./steer.ts";
-import { put, refuse, type Turn, tell } from "./turn.ts";
+import { put, refuse, type Told, type Turn, tell } from "./turn.ts";
 import type { Command, RolloutSpec } from "./types.ts";
 
 /** What a person asks for. Refused, and said so in the journal, when it makes no sense now or the model has moved. */
@@ -18,11 +18,23 @@ export function take(turn: Turn, event: CommandEvent): void {
   if (refusal !== null) {
     refuse(turn, refusal);
     const sentence = `${name}: ${event.command} by ${oneLine(event.actor)} is refused: ${refusal.message}`;
-    tell(turn, name, model, { kind: "refused", sentence, cause });
+    tellRefused(turn, name, model, { kind: "refused", sentence, cause });
     return;
   }
   obey(turn, subject, event, cause);
   steer(turn, name, cause);
+}
+
+/** Refusals of one model that are written down between two of its moves: a script that asks for ever fills no journal. */
+const TOLD_REFUSALS = 10;
+
+function tellRefused(turn: Turn, name: string, model: ModelState, told: Told): void {
+  const refused = (model.refused ?? 0) + 1;
+  if (refused > TOLD_REFUSALS) return;
+  const counted = { ...model, refused };
+  put(turn, name, counted);
+  const last = refused === TOLD_REFUSALS ? " Further refusals are not written down before it moves." : "";
+  tell(turn, name, counted, { ...told, sentence: `${told.sentence}${last}` });
 }
 
 /** What was reported of the golden prompts: a pre-check, and a gate where git declares one. */

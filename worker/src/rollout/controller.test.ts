@@ -182,6 +182,22 @@ describe("RolloutController", () => {
     expect(await live(upload(PLAIN))).toEqual(PLAIN.chat.split);
   });
 
+  it("goes by a spec's name once it was told the whole, and asks for it again where that is not enough", async () => {
+    const first = upload(PLAIN);
+    expect(await controller.live(first)).toBeNull();
+    await declare(first);
+    expect(await controller.live(first)).toMatchObject({ weights: { chat: PLAIN.chat.split } });
+    const second = upload(CANARY);
+    expect(await controller.live(second)).toBeNull();
+    await declare(second);
+    expect(await controller.live(first)).toEqual(await controller.live(second));
+    // Whom the first one wants told is to be said anew.
+    await controller.withdraw(second.order, "ann");
+    expect(await controller.live(first)).toBeNull();
+    await declare(first);
+    expect(await controller.live(first)).toMatchObject({ weights: { chat: PLAIN.chat.split } });
+  });
+
   it("goes back to the spec before one that was withdrawn", async () => {
     const [first, second] = [upload(PLAIN), upload({ chat: split([2, 100]) })];
     await declare(first);

@@ -56,6 +56,11 @@ export class RolloutController extends DurableObject<Record<string, unknown>> {
     return liveSplits(this.#state, spec.digest);
   }
 
+  live(spec: SpecName): LiveSplits | null {
+    // Who is to be told is said with the whole spec alone.
+    return this.#knows(spec) && !this.#isNewest(spec.order) ? liveSplits(this.#state, spec.digest) : null;
+  }
+
   report(spec: SpecName, batch: Batch, served: readonly Served[]): LiveSplits | null {
     if (!this.#knows(spec)) return null;
     const { seen } = this.#state;

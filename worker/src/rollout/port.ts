@@ -42,6 +42,8 @@ export type Done<T> = { readonly done: T } | { readonly refused: Refusal };
 export interface RolloutPort {
   /** Tells what the asker's worker version declares; gives what is live for it. */
   splits(spec: StageSpec, stage: string, notify: Rollouts): Promise<LiveSplits>;
+  /** What is live for an asker that has told its spec before. Null: it wants to be told by `splits` once more. */
+  live(spec: SpecName): Promise<LiveSplits | null>;
   /** Takes an isolate's outcomes. Null: it doesn't know that spec, and wants to be told by `splits`. */
   report(spec: SpecName, batch: Batch, served: readonly Served[]): Promise<LiveSplits | null>;
   /** A caller's thumb on a request of its own. */

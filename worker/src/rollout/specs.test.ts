@@ -158,6 +158,23 @@ describe("which spec counts", () => {
 });
 
 describe("a withdrawn spec", () => {
+  it("is told in the journal also when it isn't the current one, or declares the same, and nothing moves", () => {
+    const made = new TestStage();
+    const older = made.spec({ chat: rolled() });
+    made.spec({ chat: rolled({ attempt: 2 }) });
+    const before = made.view();
+    made.send({ kind: "withdraw", order: older, actor: "ann" });
+    made.send({ kind: "withdraw", order: older, actor: "ann" });
+    const told = made.journal.filter(({ sentence }) => sentence.includes("withdrawn"));
+    expect(told).toMatchObject([{ kind: "spec", model: "chat", cause: "person:ann", weights: before.weights }]);
+    expect(told[0]?.sentence).toContain("id-1 is withdrawn; nothing of chat moves.");
+    expect(made.view()).toEqual(before);
+
+    const same = made.spec({ chat: rolled({ attempt: 2 }) });
+    made.send({ kind: "withdraw", order: same, actor: "bo" });
+    expect(made.sentences(1)[0]).toContain("id-3 is withdrawn; nothing of chat moves.");
+  });
+
   it("ends the rollout that it had begun, which git didn't", () => {
     const made = new TestStage();
     made.spec({ chat: split([1, 100]) });
@@ -215,7 +232,8 @@ describe("a withdrawn spec", () => {
     const second = made.spec({ chat: rolled() });
     made.send({ kind: "withdraw", order: second, actor: "ann" });
     expect(made.view()).toMatchObject({ phase: "stepping", order: first });
-    expect(kinds(made)).toEqual(["start"]);
+    expect(kinds(made)).toEqual(["start", "spec"]);
+    expect(made.sentences(1)[0]).toContain("nothing of chat moves.");
   });
 
   it("is kept when there is nothing to return to", () => {

@@ -40,7 +40,19 @@ export function withdraw(turn: Turn, order: string, actor: string): void {
   }
   const known = next === undefined ? [] : isCurrent ? others : [next, ...others];
   turn.state = { ...state, known, withdrawn: [...state.withdrawn, order].slice(-KEPT_WITHDRAWN) };
-  if (isCurrent && next !== undefined) adopt(turn, next, [], `person:${oneLine(actor)}`);
+  const cause = `person:${oneLine(actor)}`;
+  const before = turn.actions.length;
+  if (isCurrent && next !== undefined) adopt(turn, next, [], cause);
+  if (turn.actions.length === before) tellWithdrawn(turn, order, cause);
+}
+
+/** A worker version was withdrawn and no model moved: once for each model, whose history it is part of. */
+function tellWithdrawn(turn: Turn, order: string, cause: string): void {
+  const which = oneLine(order, 100);
+  for (const [name, model] of Object.entries(turn.state.models)) {
+    const sentence = `${name}: the worker version of ${which} is withdrawn; nothing of ${name} moves.`;
+    tell(turn, name, model, { kind: "spec", sentence, cause });
+  }
 }
 
 function adopt(turn: Turn, spec: StageSpec, replaced: readonly StageSpec[], cause: string): void {

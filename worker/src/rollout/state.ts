@@ -57,6 +57,8 @@ export interface ModelState {
   /** Of the stage, when this model last moved. */
   readonly revision: number;
   readonly held: boolean;
+  /** Commands that were refused since this model last moved; left out: none. */
+  readonly refused?: number;
   /** Why it ended; empty before. */
   readonly why: string;
 }

@@ -45,7 +45,7 @@ export function tell(turn: Turn, name: string, model: ModelState, told: Told): v
 /** A transition: the model as it is from now on, under a new revision, and the entry that says so. */
 export function move(turn: Turn, name: string, model: ModelState, told: Told): ModelState {
   const revision = turn.state.revision + 1;
-  const moved = ticked({ ...model, revision }, turn.now);
+  const moved = ticked({ ...model, revision, refused: 0 }, turn.now);
   turn.state = { ...turn.state, revision };
   put(turn, name, moved);
   tell(turn, name, moved, told);

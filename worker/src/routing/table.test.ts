@@ -27,6 +27,8 @@ const ALL: Split = [
 /** A controller whose answer, and failures, a test decides. */
 class Controller {
   asked: StageSpec[] = [];
+  /** How often it was asked, by the whole spec or by its name. */
+  asks = 0;
   revision = 1;
   mirrors: LiveSplits["mirrors"] = {};
   knows = true;
@@ -34,6 +36,17 @@ class Controller {
 
   async splits(spec: StageSpec): Promise<LiveSplits> {
     this.asked.push(spec);
+    this.asks++;
+    return this.#now();
+  }
+
+  async live(): Promise<LiveSplits | null> {
+    if (!this.knows) return null;
+    this.asks++;
+    return this.#now();
+  }
+
+  async #now(): Promise<LiveSplits> {
     const { revision, mirrors } = this;
     return { revision, weights: { chat: await this.answer() }, mirrors };
   }
@@ -98,7 +111,28 @@ describe("LiveTable", () => {
       await split();
       await settled();
     }
+    expect(controller.asks).toBe(2);
+  });
+
+  it("tells the whole spec once, and goes by its name from then on, unless it is asked for it again", async () => {
+    for (now = 1_000; now < 9_000; now += 100) {
+      await split();
+      await settled();
+    }
+    expect(controller.asks).toBeGreaterThan(3);
+    expect(controller.asked).toHaveLength(1);
+    controller.knows = false;
+    await table.refresh(env);
     expect(controller.asked).toHaveLength(2);
+  });
+
+  it("tells the whole spec to another worker version's controller, which can't go by a name", async () => {
+    await table.refresh(env);
+    controller.live = () => Promise.reject(new TypeError("no such method"));
+    controller.answer = async () => ALL;
+    await table.refresh(env);
+    expect(controller.asked).toHaveLength(2);
+    expect(await split()).toEqual(ALL);
   });
 
   it("answers with what it knows while it refreshes", async () => {
@@ -150,7 +184,7 @@ describe("LiveTable", () => {
     await split();
     now += 5_000;
     await split();
-    expect(controller.asked).toHaveLength(2);
+    expect(controller.asks).toBe(2);
   });
 
   it("keeps the last known split when the controller fails later", async () => {
@@ -208,7 +242,7 @@ describe("LiveTable", () => {
         await split();
         await settled();
       }
-      expect(controller.asked).toHaveLength(4);
+      expect(controller.asks).toBe(4);
     });
 
     it("serves nobody by a split that is older than two seconds", async () => {
@@ -224,7 +258,7 @@ describe("LiveTable", () => {
       now += 60_000;
       expect(await split()).toEqual(HALF);
       expect(await withoutWaiting(19)).toEqual(Array(19).fill(HALF));
-      expect(controller.asked).toHaveLength(2);
+      expect(controller.asks).toBe(2);
     });
 
     it("waits again once the controller has been back", async () => {

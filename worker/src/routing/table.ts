@@ -45,6 +45,8 @@ export class LiveTable {
   #asking = false;
   /** The first ask has been answered, or has had its time. */
   #begun = false;
+  /** The whole spec has been told: it is large, and always the same, so that its name is enough from then on. */
+  #told = false;
   /** The controller let a request wait in vain: no other waits until it answers. */
   #doubted = false;
 
@@ -92,7 +94,11 @@ export class LiveTable {
     this.#asking = true;
     try {
       const { stage, rollouts } = this.#config;
-      this.#accept(await this.#portOf(env).splits(await this.#spec(env), stage, rollouts), asked);
+      const spec = await this.#spec(env);
+      const port = this.#portOf(env);
+      const live = this.#told ? await byName(port, spec) : null;
+      this.#accept(live ?? (await port.splits(spec, stage, rollouts)), asked);
+      this.#told = true;
     } catch {
       // Last known weights stand: a controller that is down or being replaced must not stop traffic.
     } finally {
@@ -158,6 +164,15 @@ export class LiveTable {
       return rollout !== null || (live !== undefined && String(live) !== String(split));
     });
     return new Set(moving.map(([name]) => name));
+  }
+}
+
+/** Null: it must be told the whole spec; also where another worker version's controller can't go by the name. */
+async function byName(port: RolloutPort, { order, digest }: StageSpec): Promise<LiveSplits | null> {
+  try {
+    return await port.live({ order, digest });
+  } catch {
+    return null;
   }
 }
 
