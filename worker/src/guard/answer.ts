@@ -20,6 +20,17 @@ export function guardAnswer(c: GatewayContext, answer: Answer): Answer {
   return { ...answer, choices: answer.choices.map((choice) => guardChoice(choice, rules, (hit) => note(c, hit))) };
 }
 
+/** Whether the stage would find anything in an answer that nobody is shown. Nothing is noted of it. */
+export function wouldGuard(c: GatewayContext, answer: Answer): boolean {
+  const rules = rulesOf(c);
+  let found = false;
+  const told = () => {
+    found = true;
+  };
+  if (rules !== null) for (const choice of answer.choices) guardChoice(choice, rules, told);
+  return found;
+}
+
 /** What makes of each batch of a stream what the client may see of it; holds back no more than could begin a hit. Null: it sees all. */
 export function answerGuard(c: GatewayContext): ((batch: Batch) => Batch) | null {
   const rules = rulesOf(c);

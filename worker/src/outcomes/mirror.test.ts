@@ -83,6 +83,16 @@ describe("a mirrored request", () => {
     expect(stage.requestLogs[1]).toMatchObject({ status: 200, error: null, level: "info" });
   });
 
+  it("is bad for the guard's gate where the guard would have found something in the candidate's answer", async () => {
+    const gates = [{ name: "guard", margin: 0.02, slo: null, mode: "enforce" }] as const;
+    const { stage, counts } = setUp({ gates }, { guard: { blocklist: ["seen by none"] } });
+    await ask(stage);
+    const shown = await ask(stage);
+    expect(await counts()).toEqual([1, 2, 2]);
+    expect(await shown.text()).toContain("Seen by all.");
+    expect(stage.requestLogs[1]).toMatchObject({ guard: [] });
+  });
+
   it("costs the stage, under a name of its own, and its caller nothing", async () => {
     const { name, stage } = setUp();
     await ask(stage);

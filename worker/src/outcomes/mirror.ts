@@ -8,6 +8,7 @@ import { Leg } from "../chat/leg.ts";
 import type { ChatRequest } from "../chat/request.ts";
 import { ApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
+import { wouldGuard } from "../guard/answer.ts";
 import type { Outcome } from "../rollout/types.ts";
 import { affinityOf } from "../routing/affinity.ts";
 import { refOf } from "../routing/find.ts";
@@ -80,6 +81,7 @@ async function ask(c: GatewayContext, evidence: Evidence, request: ChatRequest, 
     outcome = {
       ...{ ...head, first_token_ms: firstMs, total_ms: ambient.now() - at, tokens: usage.completion_tokens },
       ...{ cost_usd: book(c, leg, route, usage), ...judge(answer, request.parameters) },
+      guard: wouldGuard(c, answer),
     };
     alike = evidence.said === null ? null : likeness(saidIn(evidence.said.answer), saidIn(answer));
   } catch (error) {
