@@ -6,6 +6,7 @@ import typer
 
 from sluiceway import catalog
 from sluiceway.cli import (
+    models_build,
     models_evaluate,
     models_fit,
     models_gc,
@@ -42,6 +43,7 @@ def models(context: typer.Context, as_json: JsonFlag = False) -> None:
 
 
 for verb in (
+    models_build,
     models_evaluate,
     models_fit,
     models_verify,
