@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,6 @@ class Builder:
     run: Callable[[Job], Outcome] = spawn.run
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
-    label: str = field(default="")
 
     def build(self, recipe: Recipe, fresh: bool = False) -> Built:
         """All stages of ``recipe``; ``fresh``: made anew, whatever is there.
@@ -61,6 +60,7 @@ class Builder:
         with self.work.locked(self.progress, recipe.name):
             if fresh:
                 self.work.forget()
+            self.progress.say(f"{recipe.name}: {self.foresee(planned)}")
             built = self._build(recipe, planned)
             self.work.prune(planned.stages, self.now())
             return built
@@ -73,12 +73,12 @@ class Builder:
             made.append(self.make(recipe, stage, planned, made))
         return Built(recipe, tuple(made), self.work.out(planned.package), ())
 
-    def make(self, recipe: Recipe, stage: Stage, planned: Plan, before: list[Made]) -> Made:
-        """One stage, kept or made, for which those ``before`` it are there."""
+    def make(self, recipe: Recipe, stage: Stage, planned: Plan, before: list[Made], label: str = "") -> Made:
+        """One stage, kept or made, for which those ``before`` it are there. ``label`` follows the recipe's name."""
         number = f"{len(before) + 1}/{len(planned.stages)}"
         if found := self.work.finished(stage):
             return Made(stage, found, True)
-        title = f"{recipe.name}{self.label} {number} {stage.kind}"
+        title = f"{recipe.name}{label} {number} {stage.kind}"
         with self.progress.step(title, self.work.expected(stage)) as note, self.work.making(stage) as scratch:
             started = self.clock()
             outcome = self.run(self._job(recipe, stage, before, scratch / record.OUT))

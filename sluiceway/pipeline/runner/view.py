@@ -86,9 +86,7 @@ def _export(report: Report) -> str:
 def _pass(report: Report) -> str:
     did = report["pass"]
     share = did["bytes_after"] / did["bytes_before"] if did["bytes_before"] else 1.0
-    text = f"{did['weights_changed']} of {did['weights_asked']} weights asked for, {did['weights_before']} in all"
-    notes = "".join(f"; {note}" for note in did["notes"])
-    return f"{text}; {share:.0%} of the size before{notes}"
+    return "; ".join((*did["notes"], f"{share:.0%} of the size before"))
 
 
 def _validate(report: Report) -> str:

@@ -49,7 +49,7 @@ def _linked(snapshot: Path) -> list[tuple[str, Path]]:
 def _download(asked: HuggingFace, cache: Path, shown: str) -> str:
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
-    import httpx
+    import httpx2
     from huggingface_hub import errors, snapshot_download
 
     try:
@@ -75,7 +75,7 @@ def _download(asked: HuggingFace, cache: Path, shown: str) -> str:
         raise UserError(f"no such revision of {asked.id}", path=shown, got=asked.revision, hint=hint) from None
     except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, errors.IncompleteSnapshotError) as error:
         raise _unreached(asked, shown, str(error)) from None
-    except httpx.HTTPError as error:
+    except httpx2.HTTPError as error:
         raise _unreached(asked, shown, str(error)) from None
 
 

@@ -43,9 +43,7 @@ def offline(monkeypatch: pytest.MonkeyPatch, shelf: Path) -> None:
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
 
 
-def test_a_wheel_is_fetched_once_and_then_taken_from_the_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wheel_is_fetched_once_and_then_taken_from_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = make(tmp_path / "shelf")
     offline(monkeypatch, tmp_path / "shelf")
     kept = wheels.get(asked, tmp_path / "cache", "recipe: source.wheel")
