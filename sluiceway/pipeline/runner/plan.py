@@ -18,6 +18,7 @@ from sluiceway.pipeline.runner.stage import Stage
 from sluiceway.pipeline.types import Pass
 
 SOURCE = 1
+COMPARE = 2
 VALIDATE = 1
 PACKAGE = 1
 """They rise whenever the code here would make other files, or another report, of the same input."""
@@ -61,7 +62,7 @@ def plan(recipe: Recipe, root: Path, passes: Passes | None = None) -> Plan:
     last = made[-1] if made else export
     held = _held(recipe, root, libraries)
     drawn = recipe.export.kind != "given"
-    compare = Stage("compare", held, (export, first), VALIDATE) if drawn else None
+    compare = Stage("compare", held, (export, first), COMPARE) if drawn else None
     validate = Stage("validate", held, (last, export, first), VALIDATE)
     package = Stage("package", _package(recipe), (last, validate, first), PACKAGE)
     return Plan(first, export, compare, tuple(made), validate, package)

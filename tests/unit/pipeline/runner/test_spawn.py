@@ -113,7 +113,7 @@ def test_ctrl_c_takes_the_stage_and_what_it_started_along(tmp_path: Path) -> Non
 
 def test_a_stage_dies_with_who_started_it_even_by_kill_9(tmp_path: Path) -> None:
     file = tmp_path / "pids"
-    code = "from sluiceway.pipeline.runner.spawn import Job, run\nimport sys\nrun(Job(sys.argv[1], {'file': sys.argv[2]}, ''))"
+    code = "from sluiceway.pipeline.runner.spawn import *\nimport sys\nrun(Job(sys.argv[1], {'file': sys.argv[2]}, ''))"
     parent = subprocess.Popen([sys.executable, "-c", code, f"{HERE}:wait", str(file)])
     pids = [int(pid) for pid in wait_for(file).split()]
     parent.kill()
