@@ -66,27 +66,20 @@ def _free(port: Port, axis: int, what: str, path: str) -> None:
 
 def table_rows(graph: GraphProto, name: str) -> int | None:
     """Rows of the table that the integer input ``name`` is looked up in, if it is looked up in one at once."""
-    rows: dict[str, int] = {tensor.name: tensor.dims[0] for tensor in graph.initializer if len(tensor.dims) == 2}
+    rows: dict[str, int] = {tensor.name: tensor.dims[0] for tensor in graph.initializer if len(tensor.dims) in (2, 3)}
+    made = {output: node for node in graph.node for output in node.output}
     same = {name}
     for node in graph.node:
         if node.op_type in ("Cast", "Identity") and node.input[0] in same:
             same.add(node.output[0])
-        if node.op_type in ("Gather", "GatherBlockQuantized") and node.input[1] in same and node.input[0] in rows:
-            return rows[node.input[0]]
-    return _quantised_rows(graph, same, rows)
-
-
-def _quantised_rows(graph: GraphProto, ids: set[str], rows: dict[str, int]) -> int | None:
-    """Of a table that is dequantised before or after the look-up."""
-    made = {output: node for node in graph.node for output in node.output}
-    for node in graph.node:
-        if node.op_type != "Gather" or node.input[1] not in ids:
+        if node.op_type not in ("Gather", "GatherBlockQuantized") or node.input[1] not in same:
             continue
-        source = made.get(node.input[0])
-        while source is not None and source.op_type in ("DequantizeLinear", "Cast", "Identity", "Reshape"):
-            if source.input[0] in rows:
-                return rows[source.input[0]]
-            source = made.get(source.input[0])
+        table = node.input[0]
+        # A quantised table is read through these.
+        while table in made and made[table].op_type in ("DequantizeLinear", "Cast", "Identity", "Reshape"):
+            table = made[table].input[0]
+        if table in rows:
+            return rows[table]
     return None
 
 

@@ -55,7 +55,9 @@ def quantise(source: Model, folder: Path, wanted: Wanted) -> run.Asked:
     for use in plan.asked:
         writer.replace(use, plan.bits[id(use.node)])
     store.save(model, folder)
-    asked = run.names(plan.asked)
+    # A table that is to stay float beside a head made of it is not asked for.
+    stays = {use.name for use in plan.found if use.op == "Gather" and id(use.node) not in plan.bits}
+    asked = {name: count for name, count in run.names(plan.asked).items() if name not in stays}
     return run.Asked(run.names(plan.found), asked, 4 * sum(asked.values()) - writer.bytes, plan.notes)
 
 
@@ -159,7 +161,8 @@ def _notes(asked: list[Use], bits: dict[int, int], head: Use | None, tied: bool,
     if tied and wanted.head is None:
         notes.append("the table of embeddings is the head too, and stays float with it")
     elif tied and head in asked:
-        shared = "one for both" if wanted.shared else "one for each"
+        own = "one for each" if wanted.embedding else "a float one, and one for the head"
+        shared = "one for both" if wanted.shared else own
         notes.append(f"the table of embeddings is the head too: {shared}")
     if head is None and wanted.head != wanted.body:
         notes.append("the model has no head over a vocabulary: head decides nothing")

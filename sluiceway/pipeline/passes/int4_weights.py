@@ -32,7 +32,7 @@ def _quantise(source: Model, folder: Path, settings: Int4Weights) -> run.Asked:
         body=4,
         head=BITS[settings.head],
         embedding=BITS[settings.embedding],
-        shared=settings.tied == "shared" and settings.head != "fp32",
+        shared=settings.tied == "shared" and "fp32" not in (settings.head, settings.embedding),
         block=settings.block,
         symmetric=settings.symmetric,
         accuracy=settings.accuracy,

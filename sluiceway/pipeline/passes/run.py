@@ -19,8 +19,8 @@ LEAST_FALL = 0.8
 """Share of the bytes that were to go that must have gone: less, and a weight stands in the file a second time."""
 
 
-OVERHEAD = 1024
-"""Bytes that the nodes and names around a quantised weight may take."""
+OVERHEAD = 4096
+"""Bytes that the nodes and scales around a quantised weight may take."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sluiceway.errors import UserError
+from sluiceway.pipeline.checks import Limits, check_model
 from sluiceway.pipeline.passes import store
 from sluiceway.pipeline.types import Model
 from tests.unit.pipeline import tiny
@@ -103,6 +104,20 @@ def test_a_float_head_keeps_the_table_that_it_is_and_no_second_one(tmp_path: Pat
     made, report = apply("int4-weights", tiny.decoder(tmp_path / "source"), tmp_path / "out", head="fp32")
     assert [name for name in weights(made) if name.startswith("table")] == ["table"]
     assert "the table of embeddings is the head too, and stays float with it" in report.notes
+
+
+@pytest.mark.parametrize("kind", ["int8-weights", "int4-weights"])
+def test_a_float_table_stands_beside_a_head_made_of_it(kind: str, tmp_path: Path) -> None:
+    made, report = apply(kind, tiny.decoder(tmp_path / "source"), tmp_path / "out", embedding="fp32")
+    assert {"table", "table_q8"} <= weights(made).keys()
+    assert (report.weights_changed, report.weights_before) == (12, 13)
+    assert "the table of embeddings is the head too: a float one, and one for the head" in report.notes
+
+
+@pytest.mark.parametrize("kind", ["int8-dynamic", "int8-weights", "int4-weights", "fp16"])
+def test_the_rows_of_a_quantised_table_are_still_known(kind: str, tmp_path: Path) -> None:
+    made, _ = apply(kind, tiny.encoder(tmp_path / "source"), tmp_path / "out")
+    assert check_model(made, Limits()).table_rows == 96
 
 
 def test_a_head_that_is_not_the_table_has_bits_of_its_own(tmp_path: Path) -> None:
