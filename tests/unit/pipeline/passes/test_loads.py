@@ -167,3 +167,20 @@ def test_importing_the_passes_and_checks_loads_no_heavy_library() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     heavy = ("'onnx'", "'onnxruntime'", "'numpy'", "'onnx_ir'", "'tokenizers'")
     assert [name for name in heavy if name in done.stdout] == []
+
+
+@pytest.mark.parametrize("kind", ["fold", "fp16", "int8-dynamic", "int8-weights", "int4-weights"])
+def test_ox_01_a_decoder_with_a_cache_runs_after_every_pass(kind: str, tmp_path: Path) -> None:
+    from sluiceway.pipeline.graphs import export
+    from tests.unit.pipeline.graphs import tiny as checkpoints
+
+    random = np.random.default_rng(1)
+    source = checkpoints.write(tmp_path / "c", checkpoints.llama_config(), checkpoints.llama_tensors(random))
+    (tmp_path / "onnx").mkdir()
+    export.export(source, tmp_path / "onnx", export.ExportSettings("causal-lm"))
+    model = apply("fold", Model(tmp_path / "onnx" / "model.onnx"), tmp_path / "folded")[0]
+    facts = check_model(model, Limits(runtimes={"onnxruntime_web": "1.30.0"}))
+    assert facts.inputs[3].dims == ("batch", 2, "past", 4)
+    settings = {"block": 16, "embedding": "fp32"} if "weights" in kind else {}
+    made, _ = apply(kind, model, tmp_path / "out", **settings)
+    check_shapes(made, [(1, 1), (1, 7), (2, 5), (3, 16)])
