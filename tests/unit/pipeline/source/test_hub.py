@@ -79,7 +79,7 @@ def test_what_the_hub_refuses_is_told_in_our_words(hub: Hub, tmp_path: Path, err
         hubs.get(ASKED, tmp_path / "cache", tmp_path / "out", "recipe")
 
 
-def test_ox_a_model_whose_weights_are_pickles_is_refused(hub: Hub, tmp_path: Path) -> None:
+def test_a_model_whose_weights_are_pickles_is_refused(hub: Hub, tmp_path: Path) -> None:
     del hub.files["model.safetensors"]
     with pytest.raises(UserError, match="the weights are pickles") as caught:
         hubs.get(ASKED, tmp_path / "cache", tmp_path / "out", "recipe")
@@ -103,7 +103,7 @@ def test_code_is_fetched_when_it_is_named_and_not_run(hub: Hub, tmp_path: Path) 
         ({"AutoModel": "modeling_tiny.Tiny"}, ("modeling_tiny.py",), None),
     ],
 )
-def test_ox_code_that_a_config_wants_run_is_refused_unless_it_is_named(
+def test_code_that_a_config_wants_run_is_refused_unless_it_is_named(
     tmp_path: Path, named: dict[str, object], allowed: tuple[str, ...], told: str | None
 ) -> None:
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"auto_map": named}))
