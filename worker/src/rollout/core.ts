@@ -3,7 +3,7 @@ import { takeBatch } from "./hygiene.ts";
 import { takeSpec, withdraw } from "./specs.ts";
 import type { Action, Event, StageState } from "./state.ts";
 import { steer } from "./steer.ts";
-import type { Turn } from "./turn.ts";
+import { CALM_MS, type Turn } from "./turn.ts";
 
 export { type Action, type Event, type ModelState, newStage, type Refusal, type StageState } from "./state.ts";
 export { liveSplits, viewOf } from "./views.ts";
@@ -30,7 +30,7 @@ export { liveSplits, viewOf } from "./views.ts";
  *
  * - `promote` in `checking`, `stepping` and `paused` goes to `watching` at once.
  * - A gate that fails acts in every phase with traffic: rolled back, or with `on_fail: hold` paused.
- * - While both arms are bad (`platform`), weights and clocks stand still.
+ * - While both arms are bad (`platform`), and until they have not been for half a minute, weights and clocks stand still.
  * - `aborted` and `rolled-back` end only by another spec of the model; the one that failed starts nothing again.
  * - Each transition raises the revision and writes one journal entry with the weights from then on.
  *
@@ -54,9 +54,10 @@ export function advance(state: StageState, event: Event, now: number): { state: 
 
 /** When a hold, a watch or a grace time is over next, after `now`; null when none runs. */
 function nextAlarm({ models }: StageState, now: number): number | null {
-  const ends = Object.values(models).flatMap(({ clock, uncontrolled, warmUntil, spec }) => [
+  const ends = Object.values(models).flatMap(({ clock, uncontrolled, warmUntil, spec, platform, calm }) => [
     clock === null || clock.since === null ? 0 : clock.since + clock.left,
     warmUntil ?? 0,
+    platform === null ? 0 : (calm ?? Number.NEGATIVE_INFINITY) + CALM_MS,
     uncontrolled === null ? 0 : uncontrolled + (spec.rollout?.grace_s ?? 0) * 1000,
   ]);
   const next = Math.min(...ends.filter((at) => at > now));

@@ -50,6 +50,8 @@ export interface ModelState {
   readonly warmUntil: number | null;
   /** Since when both arms are bad. */
   readonly platform: number | null;
+  /** Since when no gate says so any more, while that is not yet taken for its end. */
+  readonly calm?: number | null;
   /** Since when the candidate is over the absolute limit with nothing to compare it with. */
   readonly uncontrolled: number | null;
   readonly golden: Check | null;

@@ -14,7 +14,7 @@ import {
   type Why,
 } from "./phases.ts";
 import { duration, gateText } from "./sentences.ts";
-import { current, leftOf, put, type Turn, tell, ticked } from "./turn.ts";
+import { CALM_MS, current, leftOf, put, type Turn, tell, ticked } from "./turn.ts";
 import type { GateName } from "./types.ts";
 import { gatesOf } from "./views.ts";
 import { reasons } from "./waiting.ts";
@@ -79,11 +79,18 @@ function frozen(turn: Turn, subject: Subject, ruling: Ruling): boolean {
   const { name, model, rollout } = subject;
   const both = ruling.waits.filter(({ reason }) => reason === "platform");
   const [first] = both;
-  if ((first === undefined) === (model.platform === null)) return false;
+  if (model.platform === null) {
+    if (first === undefined) return false;
+  } else if (first !== undefined || (model.calm ?? null) === null) {
+    const calm = first === undefined ? turn.now : null;
+    if (calm === (model.calm ?? null)) return false;
+    put(turn, name, { ...model, calm });
+    return true;
+  } else if (turn.now - (model.calm ?? 0) < CALM_MS) return false;
   const begins = `holds: ${name}@${rollout.stable} is as bad, ${reasons(both)}`;
   const ends = `goes on: what was bad in both is over after ${duration(turn.now - (model.platform ?? turn.now))}`;
   const sentence = `${name}: ${placeText(subject)} ${first === undefined ? ends : begins}.`;
-  const next = ticked({ ...model, platform: first === undefined ? null : turn.now }, turn.now);
+  const next = ticked({ ...model, platform: first === undefined ? null : turn.now, calm: null }, turn.now);
   const cause = first === undefined ? "gates" : `gate:${first.gate}`;
   put(turn, name, next);
   tell(turn, name, next, { kind: "platform", sentence, cause, gates: gatesOf(model) });

@@ -16,6 +16,12 @@ export interface Told {
   readonly gates?: readonly GateView[];
 }
 
+/**
+ * A fault of both arms is over when no gate has said so for this long. A rate near the limit crosses it again and again,
+ * and each time would be an entry, a message to people, and a moment in which weights may move.
+ */
+export const CALM_MS = 30_000;
+
 /** Ends of one model that are remembered. */
 const KEPT_ENDS = 20;
 

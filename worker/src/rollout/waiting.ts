@@ -2,7 +2,7 @@ import { candidateOf, shareOf } from "./declared.ts";
 import { type Ruling, rule } from "./judging.ts";
 import { duration, failText, gateText, listed, splitText } from "./sentences.ts";
 import type { ModelState } from "./state.ts";
-import { leftOf } from "./turn.ts";
+import { CALM_MS, leftOf } from "./turn.ts";
 import type { HoldReason, RolloutSpec } from "./types.ts";
 
 /** What a model waits for, as one sentence. */
@@ -20,7 +20,12 @@ export function waitingOf(name: string, model: ModelState, now: number): string 
 
 function inTraffic(model: ModelState, { strategy }: RolloutSpec, now: number): string {
   const { waits } = rule(model);
-  if (model.platform !== null) return ` holds, since stable is as bad: ${reasons(waits)}`;
+  if (model.platform !== null) {
+    const lasts = waits.some(({ reason }) => reason === "platform");
+    if (lasts) return ` holds, since stable is as bad: ${reasons(waits)}`;
+    const left = CALM_MS - (now - (model.calm ?? now));
+    return ` holds: stable was as bad, and must have been well for ${duration(left)} more (platform)`;
+  }
   if (model.phase === "paused") return ` is paused${model.stoppedBy ? `, since ${failText(model.stoppedBy)}` : ""}`;
   if (model.phase === "awaiting") return " waits for a person to promote it";
   if (model.phase === "measuring")
