@@ -2,6 +2,7 @@ import type { HonoBase } from "hono/hono-base";
 import { admin } from "./endpoints/admin/admin.ts";
 import { getArtifact } from "./endpoints/artifacts.ts";
 import { chatCompletions } from "./endpoints/chat-completions.ts";
+import { classify } from "./endpoints/classify.ts";
 import { completions } from "./endpoints/completions.ts";
 import { createConversation, deleteConversation, deleteResponse } from "./endpoints/conversations.ts";
 import { embeddings } from "./endpoints/embeddings.ts";
@@ -47,6 +48,8 @@ export function createApp(gateway: Gateway): HonoBase<GatewayHono> {
   app.all("/v1/completions", methodNotAllowed("POST"));
   app.post("/v1/embeddings", ...admitted, embeddings);
   app.all("/v1/embeddings", methodNotAllowed("POST"));
+  app.post("/v1/classify", ...admitted, classify);
+  app.all("/v1/classify", methodNotAllowed("POST"));
   app.post("/v1/responses", ...admitted, responses);
   app.all("/v1/responses", methodNotAllowed("POST"));
   app.delete("/v1/responses/:id", ...admitted, deleteResponse);

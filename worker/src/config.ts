@@ -43,6 +43,16 @@ const ModelVersion = v.object({
   artifact: v.nullish(v.object({ files: v.array(ArtifactFile) })),
 });
 
+/** Which requests go to a small model instead. */
+const HybridRoute = v.object({
+  /** The model that tells them apart: a linear classifier with a label `simple`. */
+  by: text,
+  /** Who has the simple ones: `chat-small`, `chat@1`. */
+  simple: text,
+  /** The least probability of `simple`. */
+  threshold: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1)), 0.5),
+});
+
 const Model = v.object({
   task: text,
   default: v.optional(v.boolean(), false),
@@ -55,6 +65,8 @@ const Model = v.object({
   ),
   /** The way from one version to another. Null: the split is all there is. */
   rollout: v.optional(v.nullable(Rollout), null),
+  /** Null: all requests are this model's own. */
+  route: v.optional(v.nullable(HybridRoute), null),
 });
 
 /** Names travel in headers and paths, and `@` sets off the version. */
@@ -105,6 +117,7 @@ const Config = v.object({
 });
 
 export type ModelVersion = v.InferOutput<typeof ModelVersion>;
+export type HybridRoute = v.InferOutput<typeof HybridRoute>;
 export type Price = v.InferOutput<typeof Price>;
 export type Model = v.InferOutput<typeof Model>;
 export type GatewayConfig = v.InferOutput<typeof Config>;

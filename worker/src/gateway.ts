@@ -7,6 +7,7 @@ import type { ExactCache } from "./cache/exact.ts";
 import type { Flights } from "./cache/flights.ts";
 import type { SemanticCache } from "./cache/semantic.ts";
 import type { GatewayConfig } from "./config.ts";
+import type { Linears } from "./edge/linears.ts";
 import type { GatewayEnv } from "./env.ts";
 import type { Blocklist } from "./guard/blocklist.ts";
 import type { Outcomes } from "./outcomes/outcomes.ts";
@@ -31,6 +32,7 @@ export interface Gateway {
   readonly access: Access;
   readonly accounts: Accounts;
   readonly telemetry: Telemetry;
+  readonly linears: Linears;
   /** What no answer may hold; null on a stage that lists nothing. */
   readonly blocklist: Blocklist | null;
 }

@@ -5,6 +5,7 @@ import { ExactCache } from "./cache/exact.ts";
 import { Flights } from "./cache/flights.ts";
 import { SemanticCache } from "./cache/semantic.ts";
 import { parseConfig } from "./config.ts";
+import { Linears } from "./edge/linears.ts";
 import type { GatewayEnv } from "./env.ts";
 import type { Ambient } from "./gateway.ts";
 import { Blocklist } from "./guard/blocklist.ts";
@@ -50,6 +51,7 @@ export function createGateway(configText: string, ambient: Ambient = PLATFORM): 
     access: new Access(config, ambient.now),
     accounts,
     telemetry: newTelemetry(config, health, ambient),
+    linears: new Linears(ambient.now, ambient.linger),
     blocklist: Blocklist.of(config.guard.blocklist),
   });
   return {

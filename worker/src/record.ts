@@ -30,6 +30,8 @@ export interface RequestRecord {
   costUsd: number | null;
   /** The version that answered in place of the one that was routed to, `chat-small@1`, and why. */
   fallback: { readonly model: string; readonly reason: string } | null;
+  /** Where hybrid routing sent it and why, `simple 0.93`, `complex tools`. Null: its model has no such route. */
+  route: string | null;
   /** What was given when no backend had an answer: an old one, or the stage's own. Null: a backend answered, or none did. */
   degraded: "stale" | "default" | null;
   /** Calls to backends beyond the first. */
@@ -75,6 +77,7 @@ export function newRecord(id: string, startedAt: number): RequestRecord {
     usageEstimated: false,
     costUsd: null,
     fallback: null,
+    route: null,
     degraded: null,
     retries: 0,
     guard: null,

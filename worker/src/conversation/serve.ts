@@ -4,6 +4,7 @@ import type { JsonObject } from "../chat/json-body.ts";
 import type { ChatRequest } from "../chat/request.ts";
 import { type ServedStream, type ServedWhole, serveStream, serveWhole } from "../chat/serve.ts";
 import type { GatewayContext } from "../gateway.ts";
+import { routed } from "../routing/hybrid.ts";
 import { alone, conversationId, openTalk, shortened, type Talk } from "./talk.ts";
 
 /** The conversation that a body or a header names, opened for the request. */
@@ -14,14 +15,14 @@ export async function talkFor(c: GatewayContext, body: JsonObject, request: Chat
 }
 
 export async function talkWhole(c: GatewayContext, { request, keep }: Talk): Promise<ServedWhole> {
-  const served = await serveWhole(c, request);
+  const served = await serveWhole(c, await routed(c, request));
   // Before the client has its answer, so that its next request finds this one.
   if (served.name.degraded === undefined) await keep?.(served.answer);
   return served;
 }
 
 export async function talkStream(c: GatewayContext, { request, keep }: Talk): Promise<ServedStream> {
-  const served = await serveStream(c, request);
+  const served = await serveStream(c, await routed(c, request));
   if (keep === null || served.name.degraded !== undefined) return served;
   const { name, pieces, abort, settle } = served;
   return { name, pieces: new Kept(pieces, keep), abort, settle };

@@ -5,6 +5,7 @@ import type { ChatRequest } from "../chat/request.ts";
 import { type ServedWhole, serveStream, serveWhole } from "../chat/serve.ts";
 import { streamResponse } from "../chat/stream-body.ts";
 import type { GatewayContext } from "../gateway.ts";
+import { routed } from "../routing/hybrid.ts";
 import { readCompletions } from "./completions-request.ts";
 import { TextCompletionWriter, textCompletionBody } from "./completions-shapes.ts";
 import { json } from "./json.ts";
@@ -15,7 +16,7 @@ export async function completions(c: GatewayContext): Promise<Response> {
   const { prompts, requests, n, echo } = readCompletions(parseJsonObject(await c.get("readBody")()), max_tokens);
   const [request] = requests as [ChatRequest];
   if (request.stream) {
-    const served = await named(fieldOf(null), () => serveStream(c, request));
+    const served = await named(fieldOf(null), async () => serveStream(c, await routed(c, request)));
     const format = new TextCompletionWriter(served.name, echo ? (prompts[0] ?? "") : "", request.includeUsage);
     return streamResponse(c, served, format);
   }
@@ -36,7 +37,7 @@ async function serveEach(c: GatewayContext, requests: readonly ChatRequest[]): P
       cost += record.costUsd ?? 0;
       record.costUsd = null;
       const name = fieldOf(requests.length === 1 ? null : at);
-      served.push(await named(name, () => serveWhole(c, request)));
+      served.push(await named(name, async () => serveWhole(c, await routed(c, request))));
     }
   } finally {
     record.costUsd = cost + (record.costUsd ?? 0);

@@ -20,7 +20,7 @@ const MOST_DIMENSIONS = 16_384;
 export function readEmbeddings(body: JsonObject, maxCharacters: number): EmbeddingsRequest {
   const { model, encoding_format = "float", user = null } = body;
   if (typeof model !== "string" || model === "") {
-    throw badRequest("`model` is missing: name a model that makes vectors.", "model");
+    throw badRequest("`model` is missing: name a model.", "model");
   }
   if (encoding_format !== null && encoding_format !== "float" && encoding_format !== "base64") {
     throw badRequest("`encoding_format` must be float or base64.", "encoding_format");

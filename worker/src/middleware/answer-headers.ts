@@ -16,6 +16,7 @@ export function answerHeaders(): GatewayMiddleware {
     if (record.fallback !== null) {
       headers.set("x-sluiceway-fallback", `${record.fallback.model}; reason=${record.fallback.reason}`);
     }
+    if (record.route !== null) headers.set("x-sluiceway-route", record.route.split(":")[0] as string);
     if (record.degraded !== null) headers.set("x-sluiceway-degraded", record.degraded);
     if (record.cache !== null) headers.set("x-sluiceway-cache", record.cache);
     const { threshold } = gateway.config.guard;

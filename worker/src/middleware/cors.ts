@@ -4,7 +4,7 @@ import type { GatewayMiddleware } from "../gateway.ts";
 const METHODS = "GET, POST, DELETE, OPTIONS";
 const EXPOSED = [
   ...["x-request-id", "x-sluiceway-model", "x-sluiceway-variant", "x-sluiceway-release", "x-sluiceway-cache"],
-  ...["x-sluiceway-fallback", "x-sluiceway-degraded", "x-sluiceway-guard", "server-timing"],
+  ...["x-sluiceway-fallback", "x-sluiceway-degraded", "x-sluiceway-guard", "x-sluiceway-route", "server-timing"],
   ...["retry-after", "x-should-retry", "x-sluiceway-budget-reset"],
 ].join(", ");
 

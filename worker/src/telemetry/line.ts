@@ -40,6 +40,8 @@ export interface LogLine {
   readonly guard_score: number | null;
   readonly rate_limiter: string | null;
   readonly error: string | null;
+  /** Where hybrid routing sent it and why: `simple 0.93`. */
+  readonly route?: string;
   /** Why a caller was not let in, which the caller itself is not told. */
   readonly refusal?: string;
   readonly prompt?: string;
@@ -92,6 +94,7 @@ export function lineOf(c: GatewayContext, status: number, endedAt: number): LogL
     guard_score: guard?.score ?? null,
     rate_limiter: record.rateLimiter,
     error: record.errorCode,
+    ...(record.route !== null && { route: record.route }),
     ...(record.refusal !== null && { refusal: record.refusal }),
     ...(record.prompt !== null && { prompt: promptOf(record.prompt) }),
   };
