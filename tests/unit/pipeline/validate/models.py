@@ -97,6 +97,15 @@ def noise(share: float) -> Spoil:
     return spoil
 
 
+def forgetful(model: ModelProto) -> None:
+    """The keys of the first layer's past are read as zeros."""
+    name = "past_key_values.0.key"
+    for node in model.graph.node:
+        node.input[:] = ["spoilt_past" if value == name else value for value in node.input]
+    nothing = constant(model, np.zeros(1, np.float32))
+    model.graph.node.insert(0, helper.make_node("Mul", [name, nothing], ["spoilt_past"]))
+
+
 def blind(model: ModelProto) -> None:
     """The mask is read, and what it hides is seen all the same."""
     for node in model.graph.node:

@@ -77,6 +77,14 @@ def test_ox_10_a_padded_batch_is_held_to_its_rows_alone_with_a_cache_too(tmp_pat
     assert figures["cached_kl"] < 1e-6
 
 
+def test_ox_10_a_cache_that_is_not_read_fails(tmp_path: Path) -> None:
+    made = models.make(tmp_path, "causal-lm", cache=True)
+    report = validate(made.spoilt(models.forgetful), made.reference, CHAT, made.data)
+    assert report.figures["padded_kl"] < 1e-6
+    assert len(report.reasons) == 1
+    assert report.reasons[0].startswith("KL divergence of a row with a cache from itself in one call")
+
+
 @pytest.mark.parametrize("kind", ["causal-lm", "encoder"])
 def test_ox_10_a_model_that_sees_padding_fails(tmp_path: Path, kind: str) -> None:
     made = models.make(tmp_path, kind)
