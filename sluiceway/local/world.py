@@ -176,8 +176,12 @@ def _rate_limits(records: Records) -> list[Doc]:
 
 
 def _main_worker(records: Records, workers: list[Doc]) -> Json:
-    deployed = [worker["name"] for worker in workers if worker["deployment"]]
+    """Who answers at the stage's own address: the chosen one, else the first that strangers may reach at all."""
+    deployed = {worker["name"]: worker["subdomain"]["enabled"] for worker in workers if worker["deployment"]}
     chosen = (records.get("setting", "main_worker") or {}).get("value")
     if chosen in deployed:
         return chosen
-    return deployed[0] if deployed else None
+    owners = {domain["service"] for domain in records.all("domain")}
+    owners |= {route.get("script") for route in records.all("route")}
+    public = [name for name, enabled in deployed.items() if enabled or name in owners]
+    return next(iter([*public, *deployed]), None)

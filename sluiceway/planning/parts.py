@@ -123,6 +123,15 @@ class RateLimitRule:
 
 
 @dataclass(frozen=True)
+class HybridRoute:
+    """Requests that the classifier ``by`` calls simple, with at least ``threshold``, go to the model ``simple``."""
+
+    by: str
+    simple: str
+    threshold: float
+
+
+@dataclass(frozen=True)
 class ModelPlan:
     """A served model with all its versions, since a rollback may need any of them.
 
@@ -136,6 +145,7 @@ class ModelPlan:
     split: Split
     fallback: tuple[str, ...] = ()
     rollout: RolloutSpec | None = None
+    route: HybridRoute | None = None
 
 
 @dataclass(frozen=True)

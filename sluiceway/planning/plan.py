@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from sluiceway.catalog import Catalog
 from sluiceway.domain.model import Model, parse_ref
 from sluiceway.domain.split import Split
 from sluiceway.errors import UserError
-from sluiceway.planning import backends, edge, names, rollouts, storage
+from sluiceway.planning import backends, edge, hybrid, names, rollouts, storage
 from sluiceway.planning.bindings import EXPORTS, NAMES, bindings
 from sluiceway.planning.parts import (
     Cache,
@@ -35,9 +36,7 @@ COMPATIBILITY_FLAGS: Final = ("enable_request_signal",)
 
 def plan(settings: Settings, catalog: Catalog) -> StagePlan:
     """The plan of one stage. UserError when the settings name a model or version that the catalogue hasn't."""
-    models = _models(settings, catalog)
-    worker_name = pick(settings.worker_name, names.worker(settings.stage))
-    bucket = storage.bucket(settings)
+    models, bucket = _models(settings, catalog), storage.bucket(settings)
     limits, secrets, gateway = _limits(settings), _secrets(settings), _gateway(settings)
     backends.check(settings, models, secrets, gateway)
     inference = storage.inference(settings.stage, models, bucket)
@@ -45,13 +44,13 @@ def plan(settings: Settings, catalog: Catalog) -> StagePlan:
         stage=settings.stage,
         account_id=settings.account_id,
         zone=Zone(settings.zone.name, settings.zone.id) if settings.zone else None,
-        worker_name=worker_name,
+        worker_name=_worker_name(settings),
         compatibility_date=COMPATIBILITY_DATE,
         compatibility_flags=COMPATIBILITY_FLAGS,
         bindings=bindings(settings.stage, bucket, limits, secrets, inference),
         exports=EXPORTS,
         kv=KvPlan(names.kv_title(settings.stage)),
-        kv_entries=storage.kv_entries(settings, worker_name),
+        kv_entries=storage.kv_entries(settings, _worker_name(settings)),
         bucket=bucket,
         gateway=gateway,
         inference=inference,
@@ -77,6 +76,10 @@ def plan(settings: Settings, catalog: Catalog) -> StagePlan:
     )
 
 
+def _worker_name(settings: Settings) -> str:
+    return pick(settings.worker_name, names.worker(settings.stage))
+
+
 def _models(settings: Settings, catalog: Catalog) -> tuple[ModelPlan, ...]:
     root = f"{settings.source}: config.sluiceway:models"
     if not settings.models:
@@ -89,7 +92,8 @@ def _models(settings: Settings, catalog: Catalog) -> tuple[ModelPlan, ...]:
         stated = settings.models[name]
         for place, version in stated.named():
             catalog.version(parse_ref(version), f"{root}.{name}.{place}")
-        plans.append(_model(model, stated, f"{root}.{name}"))
+        route = hybrid.route(settings, catalog, name, f"{root}.{name}")
+        plans.append(replace(_model(model, stated, f"{root}.{name}"), route=route))
     return tuple(plans)
 
 

@@ -142,9 +142,9 @@ def _check(settings: Settings, catalog: Catalog, secrets: tuple[str, ...]) -> No
     named.append(("conversations.summary_model", settings.conversations.summary_model))
     for path, target in named:
         if target is not None:
-            _served(settings, catalog, target, "chat", f"{root}{path}")
+            served(settings, catalog, target, "chat", f"{root}{path}")
     if settings.cache.semantic is not None:
-        _served(settings, catalog, settings.cache.semantic.model, "embed", f"{root}cache.semantic.model")
+        served(settings, catalog, settings.cache.semantic.model, "embed", f"{root}cache.semantic.model")
     needed = [("budgets.webhook", settings.budgets.webhook)]
     otlp = settings.telemetry.otlp
     needed.append(("telemetry.otlp.secret", otlp.secret if otlp else None))
@@ -157,7 +157,8 @@ def _check(settings: Settings, catalog: Catalog, secrets: tuple[str, ...]) -> No
             raise UserError("names a secret that the Worker isn't given", path=f"{root}{path}", got=secret, hint=hint)
 
 
-def _served(settings: Settings, catalog: Catalog, target: str, task: str, path: str) -> None:
+def served(settings: Settings, catalog: Catalog, target: str, task: str, path: str) -> None:
+    """UserError, at ``path``, for a model or version ``target`` of another task, or that isn't served here."""
     name = target.partition("@")[0]
     if name not in settings.models:
         hint = f"name one of: {', '.join(sorted(settings.models))}; or add {name} to sluiceway:models"

@@ -132,6 +132,9 @@ class StagePlan:
             document["fallback"] = list(model.fallback)
         if model.rollout:
             document["rollout"] = model.rollout.document()
+        if model.route:
+            route = model.route
+            document["route"] = {"by": route.by, "simple": route.simple, "threshold": route.threshold}
         return document
 
     def _version(self, version: ModelVersion) -> Json:

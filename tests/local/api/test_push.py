@@ -108,6 +108,14 @@ def test_a_binding_whose_namespace_is_gone_is_not_run(api: Api) -> None:
     assert world["kv"] == [] and world["workers"][0]["versions"][0]["bindings"] == []
 
 
+def test_a_worker_without_a_name_or_a_route_is_not_the_main_one_beside_one_that_has(api: Api) -> None:
+    api.put_script("a-private")
+    assert api.host.worlds[-1]["main_worker"] == "a-private"
+    api.put_script("gateway")
+    api.ok("POST", "/a/workers/scripts/gateway/subdomain", {"enabled": True})
+    assert api.host.worlds[-1]["main_worker"] == "gateway"
+
+
 def test_the_main_worker_can_be_chosen(api: Api) -> None:
     api.put_script("first")
     api.put_script("second")
