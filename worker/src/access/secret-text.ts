@@ -9,23 +9,24 @@ const encoder = new TextEncoder();
 export class SecretText {
   readonly #bytes: Uint8Array | null;
   readonly #other = new Uint8Array(LONGEST + 2);
+  readonly #otherText = this.#other.subarray(2);
 
   constructor(text: string) {
     const bytes = new Uint8Array(LONGEST + 2);
-    this.#bytes = layOut(text, bytes) ? bytes : null;
+    this.#bytes = layOut(text, bytes, bytes.subarray(2)) ? bytes : null;
   }
 
   /** Whether a text is the secret. False for one that is too long to tell, and of a secret that is. */
   equals(text: string): boolean {
-    const fits = layOut(text, this.#other);
+    const fits = layOut(text, this.#other, this.#otherText);
     return this.#bytes !== null && crypto.subtle.timingSafeEqual(this.#bytes, this.#other) && fits;
   }
 }
 
-/** Fills `into` with the text's length and its UTF-8, then zeros; false when it is too long. */
-function layOut(text: string, into: Uint8Array): boolean {
+/** Fills `into` with the text's length and its UTF-8, then zeros; false when it is too long. `behind`: `into` after the length. */
+function layOut(text: string, into: Uint8Array, behind: Uint8Array): boolean {
   into.fill(0);
-  const { read, written } = encoder.encodeInto(text, into.subarray(2));
+  const { read, written } = encoder.encodeInto(text, behind);
   into[0] = written >> 8;
   into[1] = written & 255;
   return read === text.length;

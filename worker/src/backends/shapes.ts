@@ -17,17 +17,15 @@ export function readChoice(raw: unknown, position: number): Choice {
   };
 }
 
-/** A choice of one event of a stream in OpenAI's shape. */
+/** A choice of one event of a stream in OpenAI's shape: what was parsed, made good in place. */
 export function readPieceChoice(raw: unknown, position: number): PieceChoice {
-  const { delta, index, finish_reason, ...rest } = asObject(raw);
-  const said = { ...asObject(delta ?? {}) };
-  if (said.content !== undefined) said.content = contentOf(said.content);
-  return {
-    ...rest,
-    index: typeof index === "number" ? index : position,
-    delta: said,
-    finish_reason: reasonOf(finish_reason),
-  };
+  const choice = asObject(raw);
+  const delta = asObject(choice.delta ?? {});
+  if (delta.content !== undefined) delta.content = contentOf(delta.content);
+  choice.delta = delta;
+  if (typeof choice.index !== "number") choice.index = position;
+  choice.finish_reason = reasonOf(choice.finish_reason);
+  return choice as PieceChoice;
 }
 
 function asObject(value: unknown): Json {

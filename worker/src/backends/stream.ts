@@ -1,4 +1,5 @@
 import { ApiError } from "../errors.ts";
+import { onAbort } from "../switch.ts";
 import type { Call, Piece, PieceChoice } from "./backend.ts";
 import { type Batch, Pieces } from "./pieces.ts";
 import { EventDecoder } from "./sse.ts";
@@ -23,7 +24,7 @@ export class PieceStream extends Pieces {
   readonly #read: (data: string) => Piece;
   readonly #decoder = new EventDecoder();
   readonly #progress: Progress;
-  readonly #aborted = () => this.#breakOff(this.#call.signal.reason);
+  readonly #off: () => void;
   /** What has come and was not given yet. Words that follow each other are one piece: the client gets them at once. */
   #come: Piece[] = [];
   #waiting: Waiting | null = null;
@@ -31,6 +32,8 @@ export class PieceStream extends Pieces {
   #asked = false;
   /** How it ended: `fault` null for a whole answer. */
   #end: { readonly fault: unknown } | null = null;
+  /** The last of them, where it only says some text. */
+  #said: Said | null = null;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #givenAt = 0;
 
@@ -40,13 +43,13 @@ export class PieceStream extends Pieces {
     this.#call = call;
     this.#read = read;
     this.#progress = new Progress(Number(call.parameters.max_tokens));
-    call.signal.addEventListener("abort", this.#aborted);
+    this.#off = onAbort(call.signal, () => this.#breakOff(call.signal.reason));
   }
 
   next(soon: boolean): Promise<Batch> {
     return new Promise((give, fail) => {
       this.#waiting = { soon, give, fail };
-      if (this.#call.signal.aborted) this.#aborted();
+      if (this.#call.signal.aborted) this.#breakOff(this.#call.signal.reason);
       else this.#goOn();
     });
   }
@@ -97,6 +100,7 @@ export class PieceStream extends Pieces {
   #give(waiting: Waiting, last: boolean): void {
     const pieces = this.#come;
     this.#come = [];
+    this.#said = null;
     this.#waiting = null;
     this.#givenAt = performance.now();
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -108,7 +112,7 @@ export class PieceStream extends Pieces {
   #close(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    this.#call.signal.removeEventListener("abort", this.#aborted);
+    this.#off();
   }
 
   #ask(): void {
@@ -162,37 +166,44 @@ export class PieceStream extends Pieces {
       }
       const piece = this.#read(data);
       this.#progress.note(piece);
-      const before = come.at(-1);
-      if (before === undefined || !extend(before, piece)) come.push(piece);
+      const text = onlyText(piece);
+      if (text === null || !this.#extends(text)) come.push(piece);
+      else continue;
+      this.#said = text;
     }
     return false;
   }
+
+  /** Adds a text to that of the piece before, when both are of one field of one choice; else false. */
+  #extends({ field, choice }: Said): boolean {
+    const before = this.#said;
+    if (before === null || before.field !== field || before.choice.index !== choice.index) return false;
+    (before.choice.delta[field] as string) += choice.delta[field] as string;
+    return true;
+  }
 }
 
-/** Adds the text of `next` to that of `before`, when both only say some; else false, and nothing is changed. */
-function extend(before: Piece, next: Piece): boolean {
-  const said = onlyText(next);
-  const first = before.choices[0];
-  if (said === null || onlyText(before)?.field !== said.field || first?.index !== next.choices[0]?.index) return false;
-  (first as PieceChoice).delta[said.field] += said.text;
-  return true;
+/** A piece that says some text, and nothing else. */
+interface Said {
+  readonly field: string;
+  readonly choice: PieceChoice;
 }
 
 /** The one field of text that a piece says, or null for a piece that says anything else. */
-function onlyText({ choices, usage }: Piece): { field: string; text: string } | null {
+function onlyText({ choices, usage }: Piece): Said | null {
   const [choice] = choices;
   if (usage !== null || choice === undefined || choices.length > 1 || choice.finish_reason !== null) return null;
-  let found: { field: string; text: string } | null = null;
-  for (const field in choice.delta) {
-    const text = choice.delta[field];
-    if (field === "role" || text === null) continue;
-    if (found !== null || typeof text !== "string") return null;
-    found = { field, text };
+  let field: string | null = null;
+  for (const name in choice.delta) {
+    const text = choice.delta[name];
+    if (name === "role" || text === null) continue;
+    if (field !== null || typeof text !== "string") return null;
+    field = name;
   }
-  for (const field in choice) {
-    if (field !== "index" && field !== "delta" && choice[field] !== null) return null;
+  for (const name in choice) {
+    if (name !== "index" && name !== "delta" && choice[name] !== null) return null;
   }
-  return found;
+  return field === null ? null : { field, choice };
 }
 
 /** How far a stream has come, to tell an answer that ended from one that broke off. */

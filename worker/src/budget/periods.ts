@@ -1,9 +1,15 @@
 /** Days and months begin at midnight UTC, wherever caller and isolate are. */
 export type Period = "day" | "month";
 
+const DAY_MS = 86_400_000;
+/** The day that was asked for last: nearly always today. */
+let known = { day: Number.NaN, text: "" };
+
 /** `2026-11-30`. */
 export function dayOf(now: number): string {
-  return new Date(now).toISOString().slice(0, 10);
+  const day = Math.floor(now / DAY_MS);
+  if (day !== known.day) known = { day, text: new Date(now).toISOString().slice(0, 10) };
+  return known.text;
 }
 
 /** First day of the period that `now` is in, `2026-11-01`. */

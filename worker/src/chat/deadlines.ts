@@ -1,4 +1,5 @@
 import { ApiError } from "../errors.ts";
+import { onAbort } from "../switch.ts";
 
 /**
  * Waits for one thing after another until a time that can be put off. When it passes, the work is aborted and the wait
@@ -14,7 +15,7 @@ export class Deadline {
 
   constructor(abort: AbortController) {
     this.#abort = abort;
-    abort.signal.addEventListener("abort", () => this.#end(abort.signal.reason));
+    onAbort(abort.signal, () => this.#end(abort.signal.reason));
   }
 
   /** What is waited for from now on may take `ms` altogether. */

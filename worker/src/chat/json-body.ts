@@ -7,12 +7,14 @@ const MAX_DEPTH = 64;
 /** More than any API has, a few times over: each is looked at, copied and sorted a few times. */
 const MOST_FIELDS = 256;
 
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
+
 /** The body as a JSON object. Throws a 400 that says what is wrong with it. */
 export function parseJsonObject(bytes: Uint8Array): JsonObject {
   if (bytes.byteLength === 0) throw badRequest("The request body is empty; send a JSON object.");
   let text: string;
   try {
-    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+    text = decoder.decode(bytes);
   } catch {
     throw badRequest("The request body is not valid UTF-8.");
   }

@@ -1,6 +1,7 @@
 import type { Piece } from "../backends/backend.ts";
 import { ApiError, asApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
+import { onAbort } from "../switch.ts";
 import { reportException } from "../telemetry/exceptions.ts";
 import { Collector } from "./collect.ts";
 import type { StreamFormat } from "./format.ts";
@@ -60,7 +61,7 @@ function bodyOf(
   // The runtime tells of a client that left by the request's signal, by cancelling the body, or by both.
   const { signal } = served.abort;
   if (signal.aborted) leave(signal.reason);
-  else signal.addEventListener("abort", () => clientLeft(signal) && leave(signal.reason));
+  else onAbort(signal, () => clientLeft(signal) && leave(signal.reason));
   const start = (controller: Controller) => {
     body = controller;
     unread.given();

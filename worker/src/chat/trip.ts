@@ -10,6 +10,7 @@ import { type Chain, chainOf } from "../resilience/chain.ts";
 import { affinityOf } from "../routing/affinity.ts";
 import { findRoute, refOf, userOf } from "../routing/find.ts";
 import type { Route } from "../routing/route.ts";
+import { Switch } from "../switch.ts";
 import { textOf } from "../tokens/estimate.ts";
 import { Leg } from "./leg.ts";
 import type { ChatRequest } from "./request.ts";
@@ -46,7 +47,7 @@ export async function setOut(c: GatewayContext, asked: ChatRequest): Promise<Tri
     throw new ApiError(400, "wrong_task", message, { param: "model" });
   }
   if (gateway.config.log.prompts) record.prompt = request.messages.map(({ content }) => textOf(content)).join("\n");
-  const abort = new AbortController();
+  const abort = new Switch();
   const { signal } = c.req.raw;
   const leave = () => abort.abort(signal.reason);
   if (signal.aborted) leave();

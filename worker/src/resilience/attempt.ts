@@ -4,6 +4,7 @@ import { faltered } from "../outcomes/evidence.ts";
 import { timed } from "../record.ts";
 import { refOf } from "../routing/find.ts";
 import type { Route } from "../routing/route.ts";
+import { onAbort, Switch } from "../switch.ts";
 import type { Chain } from "./chain.ts";
 import { type Failure, type FallbackReason, failureOf, retryAfterMs } from "./failures.ts";
 import type { BackendHealth } from "./health.ts";
@@ -220,9 +221,9 @@ class Attempts<T> {
   /** A signal of one call's own, under the client's. */
   #abortOf(): AbortController {
     const { signal } = this.#steps;
-    const abort = new AbortController();
+    const abort = new Switch();
     if (signal.aborted) abort.abort(signal.reason);
-    else signal.addEventListener("abort", () => abort.abort(signal.reason), { signal: abort.signal });
+    else onAbort(signal, () => abort.abort(signal.reason));
     return abort;
   }
 

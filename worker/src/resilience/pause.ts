@@ -1,4 +1,5 @@
 import type { GatewayConfig } from "../config.ts";
+import { onAbort } from "../switch.ts";
 
 type Settings = Pick<GatewayConfig["resilience"], "base_ms" | "cap_ms">;
 
@@ -19,9 +20,9 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
       reject(signal.reason);
     };
     const timer = setTimeout(() => {
-      signal.removeEventListener("abort", leave);
+      off();
       resolve();
     }, ms);
-    signal.addEventListener("abort", leave, { once: true });
+    const off = onAbort(signal, leave);
   });
 }
