@@ -110,7 +110,12 @@ def _words(request: Request) -> list[str]:
         words.append(f"{line.get('prompt_tokens')}+{line.get('completion_tokens')} tokens")
     if request.cost_usd:
         words.append(money(request.cost_usd))
-    named = {"cache": request.cache, "fallback": request.fallback, "because": line.get("fallback_reason")}
+    named = {
+        "route": line.get("route"),
+        "cache": request.cache,
+        "fallback": request.fallback,
+        "because": line.get("fallback_reason"),
+    }
     named |= {"degraded": line.get("degraded"), "retries": request.retries or None, "error": request.error}
     named |= {"refusal": line.get("refusal"), "guard": ",".join(map(str, _listed(line.get("guard")))) or None}
     words += [f"{name}={value}" for name, value in named.items() if value]

@@ -42,8 +42,10 @@ from sluiceway.settings.policies import (
     ConversationsSettings,
     GuardSettings,
     IssuerSettings,
+    ModelTarget,
     ResilienceSettings,
     SemanticSettings,
+    Share,
     TelemetrySettings,
     TimeoutsSettings,
 )
@@ -74,14 +76,23 @@ def _sums(weights: tuple[Weight, ...]) -> tuple[Weight, ...]:
     return weights
 
 
+class RouteSettings(Block):
+    """A classifier ``by`` whose label ``simple``, at ``threshold`` or more, sends a request to the model ``simple``."""
+
+    by: ModelName
+    simple: ModelTarget
+    threshold: Share | None = None
+
+
 class ModelSettings(Block):
     """``split``: the stable version first. A list, since the engine sorts the keys of a mapping.
 
-    ``rollout`` in its place: the way from one version to another.
+    ``rollout`` in its place: the way from one version to another. ``route``: who has its simple requests instead.
     """
 
     split: Annotated[Rows[Weight], AfterValidator(_sums)] | None = None
     rollout: RolloutSettings | None = None
+    route: RouteSettings | None = None
 
     @model_validator(mode="after")
     def _one(self) -> ModelSettings:

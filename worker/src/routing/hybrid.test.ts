@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { keyFor } from "../../test/support/budget.ts";
 import { answerWith } from "../../test/support/fake-ai.ts";
 import { published, ROUTER } from "../../test/support/models.ts";
 import { Stage, stageConfig } from "../../test/support/stage.ts";
@@ -83,6 +84,33 @@ describe("a chat model with a route", () => {
   it("leaves a version that the client named alone", async () => {
     expect(servedBy(await stage.chat({ ...said(EASY), model: "chat@1" }))).toEqual(["chat@1", null]);
     expect(servedBy(await stage.chat({ ...said(HARD), model: "chat-small" }))).toEqual(["chat-small@1", null]);
+  });
+
+  it("never reaches a small model that the key may not use", async () => {
+    const name = "hybrid-keys";
+    stage = await hybrid({ stage: { stage: name } });
+    const own = await keyFor(name, { models: ["chat"] });
+    expect(servedBy(await stage.chat(said(EASY), own.headers))).toEqual(["chat@1", "complex not-allowed"]);
+    const both = await keyFor(name, { models: ["chat", "chat-small"] });
+    expect(servedBy(await stage.chat(said(EASY), both.headers))[0]).toBe("chat-small@1");
+    // Who may use the small one alone has no way to it by the large one's name.
+    const small = await keyFor(name, { models: ["chat-small"] });
+    expect((await stage.chat(said(EASY), small.headers)).status).toBe(403);
+  });
+
+  it("holds a rollout of the small model to what it was sent", async () => {
+    stage = await hybrid({
+      small: {
+        versions: { "1": PRICED, "2": { ...PRICED, id: "@cf/other/small" } },
+        split: [
+          [1, 50],
+          [2, 50],
+        ],
+      },
+    });
+    for (let user = 0; user < 20; user++) await stage.chat({ ...said(EASY), user: `user-${user}` });
+    const variants = new Set(stage.requestLogs.map(({ model, variant }) => `${model} ${variant}`));
+    expect([...variants].sort()).toEqual(["chat-small candidate", "chat-small stable"]);
   });
 
   it("is off for a request that says so", async () => {
