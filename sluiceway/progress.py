@@ -2,8 +2,8 @@
 
 Only the standard library is imported here, since set-up runs before anything is installed.
 Talk goes to stderr, so that stdout holds data alone. On a terminal the line of a running step is
-rewritten every second; elsewhere (CI, a pipe) a line is printed at the start, every 15 seconds
-and at the end.
+rewritten every second, with a bar where the usual length is known; elsewhere (CI, a pipe) a line
+is printed at the start, every 15 seconds and at the end.
 """
 
 from __future__ import annotations
@@ -24,6 +24,12 @@ def human_seconds(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.0f} s"
     return f"{int(seconds // 60)} min {int(seconds % 60):02d} s"
+
+
+def bar(share: float, width: int = 20) -> str:
+    """``[#####---------------]`` for 0.25. A step that takes longer than usual is never drawn as done."""
+    full = min(max(int(share * width), 0), width - 1)
+    return f"[{'#' * full}{'-' * (width - full)}]"
 
 
 @dataclass
@@ -47,7 +53,9 @@ class Progress:
         tty = self.out.isatty()
 
         def line() -> str:
-            text = f"{title} ... {human_seconds(self.clock() - started)}{usual}"
+            passed = self.clock() - started
+            how_far = bar(passed / expected) if tty and expected else "..."
+            text = f"{title} {how_far} {human_seconds(passed)}{usual}"
             return f"{text}  {note[0]}" if note[0] else text
 
         def beat() -> None:

@@ -39,7 +39,7 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
         return {"error": error.as_json()}
     except OSError as error:
         if error.errno in FULL:
-            return {"error": _disk(error.strerror or str(error), str(error.filename or job["shown"]))}
+            return {"error": _disk(error.strerror or str(error), str(error.filename or _place(job)))}
         return {"error": _unexpected(error, job["shown"])}
     except MemoryError:
         hint = "free memory, or build on a larger machine"
@@ -47,13 +47,18 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
     except Exception as error:
         # Libraries that write with code of their own tell a full disk in words.
         if os.strerror(errno.ENOSPC) in str(error):
-            return {"error": _disk(os.strerror(errno.ENOSPC), job["shown"])}
+            return {"error": _disk(os.strerror(errno.ENOSPC), _place(job))}
         return {"error": _unexpected(error, job["shown"])}
 
 
 def _disk(said: str, path: str) -> dict[str, Any]:
     hint = "check the space on that disk, and who may write there; --dir puts the work elsewhere"
     return SluicewayError(said, path=path, hint=hint).as_json()
+
+
+def _place(job: dict[str, Any]) -> str:
+    """Where it was writing; a write that fails doesn't say."""
+    return str(job["arguments"].get("out", job["shown"]))
 
 
 def _unexpected(error: Exception, shown: str) -> dict[str, Any]:
