@@ -3,7 +3,7 @@ PYTHON ?= python3
 SLUICEWAY = .venv/bin/sluiceway
 NODE = .sluiceway/bin/node
 
-.PHONY: help setup up test test-all check fix bench bench-gateway bench-rollout local-stop clean
+.PHONY: help setup up test test-all check fix bench bench-edge bench-gateway bench-rollout local-stop clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -29,6 +29,9 @@ fix: setup ## format, and mend what can be mended
 
 bench: up ## the performance claims, measured here
 	@.venv/bin/python -m bench
+
+bench-edge: setup ## hybrid routing: right how often, what it adds, what it saves
+	@.venv/bin/python -m bench.edge
 
 bench-gateway: setup ## the gateway beside a bare Worker, Portkey's and LiteLLM's
 	@.venv/bin/python -m bench.gateway

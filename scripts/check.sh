@@ -16,7 +16,7 @@ step ruff .venv/bin/ruff check .
 step format .venv/bin/ruff format --check .
 step mypy .venv/bin/mypy
 step imports .venv/bin/lint-imports
-for project in worker worker/test inference inference/test sluiceway/local/host sluiceway/local/host/inside bench/gateway bench/rollout; do
+for project in worker worker/test inference inference/test sluiceway/local/host sluiceway/local/host/inside bench/edge bench/gateway bench/rollout; do
     step "tsc-$project" node node_modules/typescript/bin/tsc --noEmit -p "$project"
 done
 step biome node node_modules/@biomejs/biome/bin/biome check .
