@@ -20,7 +20,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Saving:
-    """US dollars for a million such requests; ``hard_to_small``: share of the complex prompts that the small model got."""
+    """US dollars for a million such requests; ``hard_to_small``: share of the complex that the small one got."""
 
     all_large: float
     routed: float
