@@ -60,8 +60,8 @@ def test_smollm2_without_torch_answers_as_its_weights_say_and_its_int8_holds(tmp
     PASSES["int8-weights"]({"block": 32}).run(Model(folders["fold"] / "model.onnx"), folders["int8"])
     for name in ("tokenizer.json", "config.json"):
         shutil.copyfile(folders["float"] / name, folders["int8"] / name)
-    settings = Settings("chat", max_kl=0.02, max_size_share=0.5, rounds=1, runs=3)
-    report = validate(folders["int8"] / "model.onnx", exported, settings, rows(tmp_path / "all.jsonl", TEXTS))
+    settings = Settings("chat", max_kl=0.02, max_size_share=0.5, batches=((2, 5),), rounds=0)
+    report = validate(folders["int8"] / "model.onnx", exported, settings, rows(tmp_path / "all.jsonl", TEXTS[:2]))
     print(json.dumps(report.document(), indent=1))
     assert report.reasons == ()
 
