@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import importlib
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sluiceway.errors import SluicewayError, UserError
 from sluiceway.pipeline.checks import Limits, check_folder
-from sluiceway.pipeline.recipe.load import Folder, Recipe, Train
+from sluiceway.pipeline.recipe.load import FOLDER, Folder, Recipe, Train
 from sluiceway.pipeline.recipe.model import HuggingFace, Wheel
 from sluiceway.pipeline.source import archive, folder, hub, kinds, remote_code, wheel
 
@@ -74,8 +75,12 @@ def _data(top: Path) -> frozenset[str]:
 
 def tree_digest(top: Path) -> str:
     """sha256 over the names and bytes of all files below ``top``, whatever their times and their order on disk."""
+    return _digest(folder.files(top))
+
+
+def _digest(files: Iterable[tuple[str, Path]]) -> str:
     running = hashlib.sha256()
-    for name, path in folder.files(top):
+    for name, path in files:
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         running.update(f"{digest} {name}\n".encode())
@@ -83,12 +88,16 @@ def tree_digest(top: Path) -> str:
 
 
 def module_digest(name: str, root: Path, shown: str) -> str:
-    """Of all files in the folder of a module of the checkout: a change of any is another module."""
+    """Of all files in the folder of a module of the checkout, and of all code of recipes, which it may import."""
     file = root.joinpath(*name.split(".")).with_suffix(".py")
     if not file.is_file():
         hint = f"write {file.relative_to(root).as_posix()}, or correct the name"
         raise UserError("no such module", path=shown, got=name, hint=hint)
-    return tree_digest(file.parent)
+    return _digest([*folder.files(file.parent), *_code(root / FOLDER)])
+
+
+def _code(recipes: Path) -> list[tuple[str, Path]]:
+    return [(name, path) for name, path in folder.files(recipes) if name.endswith(".py")]
 
 
 def _train(source: Train, root: Path, out: Path, shown: str) -> None:
