@@ -32,7 +32,6 @@ class Wanted:
     accuracy: int
     keep: tuple[Chosen, ...]
     finer: tuple[Chosen, ...] = ()
-    least_error: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ def quantise(source: Model, folder: Path, wanted: Wanted) -> run.Asked:
     plan = _plan(model, wanted)
     for use in plan.asked:
         _check(use, wanted.block)
-    writer = Writer(model, wanted.block, wanted.symmetric, wanted.accuracy, wanted.least_error)
+    writer = Writer(model, wanted.block, wanted.symmetric, wanted.accuracy)
     for use in plan.asked:
         writer.replace(use, plan.bits[id(use.node)])
     store.save(model, folder)

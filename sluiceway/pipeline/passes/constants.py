@@ -139,7 +139,7 @@ def _run(model: ir.Model, inputs: list[ir.Value], roots: list[ir.Value]) -> list
         found: list[Any] = session.run(None, {value.name: array for value, array in zip(inputs, arrays, strict=True)})
     except Exception as error:
         text = " ".join(str(error).split())[:200]
-        raise SluicewayError("constants of this graph can't be computed", path="fold", got=text) from error
+        raise SluicewayError("constants of this graph can't be computed", got=text) from error
     return found
 
 

@@ -38,6 +38,5 @@ def _quantise(source: Model, folder: Path, settings: Int4Weights) -> run.Asked:
         accuracy=settings.accuracy,
         keep=settings.keep,
         finer=settings.int8,
-        least_error=settings.fit == "error",
     )
     return blockwise.quantise(source, folder, plan)

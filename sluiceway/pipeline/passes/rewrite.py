@@ -26,12 +26,11 @@ class _Stored:
 class Writer:
     """Rewrites the uses of one model, each weight quantised once for each number of bits."""
 
-    def __init__(self, model: ir.Model, block: int, symmetric: bool, accuracy: int, least_error: bool) -> None:
+    def __init__(self, model: ir.Model, block: int, symmetric: bool, accuracy: int) -> None:
         self._model = model
         self._block = block
         self._symmetric = symmetric
         self._accuracy = accuracy
-        self._least_error = least_error
         self._stored: dict[tuple[str, int], _Stored] = {}
         self._flat: dict[str, ir.Value] = {}
         self.bytes = 0
@@ -56,11 +55,7 @@ class Writer:
             matrix = tensor.numpy()
             if use.op != "Gather" and not use.transposed:
                 matrix = matrix.T
-            packed = (
-                blocks.by_least_error(matrix, bits, self._block, self._symmetric)
-                if self._least_error
-                else blocks.by_range(matrix, bits, self._block, self._symmetric)
-            )
+            packed = blocks.by_range(matrix, bits, self._block, self._symmetric)
             self.bytes += packed.nbytes
             name = f"{use.name}_q{bits}"
             self._stored[key] = _Stored(

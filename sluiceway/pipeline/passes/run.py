@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sluiceway.errors import SluicewayError, UserError
+from sluiceway.errors import SluicewayError
 from sluiceway.pipeline.types import Model, PassReport
 
 if TYPE_CHECKING:
@@ -95,12 +95,8 @@ def named(kind: str) -> Iterator[None]:
     """Puts the pass before the path of an error, and makes one of what a library raises."""
     try:
         yield
-    except UserError as error:
-        path = f"{kind}: {error.path}" if error.path else kind
-        if error.has_got:
-            raise UserError(error.message, path=path, got=error.got, hint=error.hint or "") from error
-        raise UserError(error.message, path=path, hint=error.hint or "") from error
-    except SluicewayError:
+    except SluicewayError as error:
+        error.path = f"{kind}: {error.path}" if error.path else kind
         raise
     except Exception as error:
         text = " ".join(str(error).split())[:240] or type(error).__name__

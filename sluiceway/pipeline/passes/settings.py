@@ -102,8 +102,8 @@ class Int8Weights(Block):
 class Int4Weights(Block):
     """``tied``: whether one quantised table is embedding and head, at the head's precision, or each has its own.
 
-    ``embedding`` is for a table that is not shared. ``fit``: scales from the range of a block, or those of the least
-    error, which takes minutes on a large model. ``int8``: weights that get 8 bits, ``keep``: weights that stay floats.
+    ``embedding`` is for a table that is not shared. ``int8``: weights that get 8 bits, ``keep``: weights that stay
+    floats.
     """
 
     kind: Literal["int4-weights"] = "int4-weights"
@@ -112,7 +112,6 @@ class Int4Weights(Block):
     head: Literal["int8", "fp32", "int4"] = "int8"
     tied: Literal["shared", "own"] = "shared"
     embedding: Literal["int4", "int8", "fp32"] = "int4"
-    fit: Literal["range", "error"] = "range"
     accuracy: Literal[0, 1, 4] = 4
     int8: Choices = ()
     keep: Choices = ()

@@ -40,26 +40,11 @@ def _unpacked(packed: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
 @pytest.mark.parametrize(("bits", "worst"), [(8, 0.02), (4, 0.4)])
 def test_a_matrix_comes_back_within_its_step(bits: int, worst: float, symmetric: bool) -> None:
     given = matrix()
-    for packed in (
-        blocks.by_range(given, bits, 32, symmetric),
-        blocks.by_least_error(given, bits, 32, symmetric),
-    ):
-        assert packed.values.shape == (64, 4, 32 * bits // 8) and packed.scales.shape == (64, 4)
-        assert packed.zeros is None if symmetric else packed.zeros is not None and packed.zeros.shape == (64, bits // 2)
-        assert np.abs(values(packed, bits, 32, 100)[3:] - given[3:]).max() < worst
-        assert np.abs(values(packed, bits, 32, 100)[0]).max() == 0
-
-
-@pytest.mark.parametrize(("symmetric", "share"), [(True, 0.95), (False, 0.97)])
-def test_the_search_gives_a_smaller_weighted_error_than_the_range(symmetric: bool, share: float) -> None:
-    given = matrix()
-    weight = np.abs(given) + np.sqrt((given**2).mean(axis=1, keepdims=True))
-    searched, plain = (
-        (weight * np.square(values(packed, 4, 32, 100) - given)).sum(axis=1)
-        for packed in (blocks.by_least_error(given, 4, 32, symmetric), blocks.by_range(given, 4, 32, symmetric))
-    )
-    assert searched[3:].sum() < share * plain[3:].sum()
-    assert (searched[:3] <= plain[:3] * 1.05 + 1e-6).all()
+    packed = blocks.by_range(given, bits, 32, symmetric)
+    assert packed.values.shape == (64, 4, 32 * bits // 8) and packed.scales.shape == (64, 4)
+    assert packed.zeros is None if symmetric else packed.zeros is not None and packed.zeros.shape == (64, bits // 2)
+    assert np.abs(values(packed, bits, 32, 100)[3:] - given[3:]).max() < worst
+    assert np.abs(values(packed, bits, 32, 100)[0]).max() == 0
 
 
 def test_an_outlier_ruins_its_own_block_alone() -> None:

@@ -44,7 +44,7 @@ def held(source: Model, made: onnx.ModelProto, bits: int, out: Path) -> None:
 
 def test_the_head_of_a_tied_decoder_that_stays_float_is_caught(tmp_path: Path) -> None:
     source = tiny.decoder(tmp_path / "source")
-    with pytest.raises(SluicewayError, match="12 weights of the 13 asked for were changed, got 'table'"):
+    with pytest.raises(SluicewayError, match="int4-weights: 12 weights of the 13 asked for were changed, got 'table'"):
         held(source, by_the_library(source, 4, ("MatMul",)), 4, tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
 
