@@ -97,9 +97,9 @@ def draw(source: Path, settings: ExportSettings) -> ir.Model:
     """The graph in memory. Raises UserError."""
     if settings.kind not in KINDS:
         raise UserError(f"a kind is {', '.join(KINDS)}", path="export.kind", got=settings.kind, hint="take one of them")
-    if not 17 <= settings.opset <= 21:
+    if not 17 <= settings.opset <= 28:
         hint = "17 is what every onnxruntime-web in use reads"
-        raise UserError("an opset from 17 to 21 is drawn here", path="export.opset", got=settings.opset, hint=hint)
+        raise UserError("an opset from 17 to 28 is drawn here", path="export.opset", got=settings.opset, hint=hint)
     builder = Builder(settings.opset)
     document, path = read_config(source), str(source / "config.json")
     weights, facts = _draw(builder, document, source, path, settings)

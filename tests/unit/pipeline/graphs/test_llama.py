@@ -112,11 +112,13 @@ def test_names_and_dims_of_the_cache_are_symbols(tmp_path: Path) -> None:
     assert sum(1 for weight in graph.initializer if weight.name == "model.embed_tokens.weight") == 1
 
 
-@pytest.mark.parametrize("opset", [17, 18, 21])
-def test_a_head_of_its_own_and_biases_are_drawn_at_every_opset(tmp_path: Path, opset: int) -> None:
+@pytest.mark.parametrize(("opset", "ir_version"), [(17, 8), (18, 8), (21, 10), (28, 14)])
+def test_a_head_of_its_own_and_biases_are_drawn_at_every_opset(tmp_path: Path, opset: int, ir_version: int) -> None:
     config = tiny.llama_config(tie_word_embeddings=False, attention_bias=True)
     tensors = tiny.llama_tensors(rng(), tied=False, bias=True)
-    path = exported(tmp_path, config, tensors, ExportSettings("causal-lm", opset=opset, ir_version=10, cache=False))
+    settings = ExportSettings("causal-lm", opset=opset, ir_version=ir_version, cache=False)
+    path = exported(tmp_path, config, tensors, settings)
+    onnx.checker.check_model(str(path), full_check=True)
     ids = tokens(rng(), 2, 6)
     wanted = load_reference(tmp_path / "source").forward(ids, np.ones_like(ids))["logits"]
     assert np.abs(plain(path, ids, np.ones_like(ids)) - wanted).max() < CLOSE
