@@ -168,3 +168,23 @@ def test_a_line_that_was_cut_off_counts_as_not_written(tmp_path: Path, tail: str
         noted = Journal(stream, "this").read()
         assert noted is not None
         assert noted.parts == {1: Sent("a", "m"), 2: Sent("b", "n")}
+
+
+def test_ctrl_c_leaves_the_upload_to_be_taken_up(client: S3Client, s3: FakeS3, file: Path) -> None:
+    s3.can_list = False
+    digest = write(file, 23 * KIB)
+
+    def interrupt(size: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        put(client, file, digest, journals=file.parent, tell=interrupt)
+    assert len(s3.uploads) == 1
+    assert s3.objects == {}
+    begun = sent_parts(s3)
+    s3.requests.clear()
+    put(client, file, digest, journals=file.parent)
+    assert s3.objects[f"m/{digest}/f"].data == file.read_bytes()
+    assert len(begun) <= 1 + SIZES.parallel
+    assert len(sent_parts(s3)) < 5
+    assert list(file.parent.glob(".upload*")) == []
