@@ -124,7 +124,7 @@ def _lines(ref: ModelRef, row: Row, manifest: Manifest | None, places: dict[str,
             f"  source     {json.dumps(manifest.source, ensure_ascii=False)}",
             f"  licence    {manifest.licence or 'not stated'}",
             f"  precision  {manifest.precision}, opset {opset}, IR {manifest.graph.ir}",
-            *(f"  metric     {name} {value}" for name, value in sorted(manifest.metrics.items())),
+            *(f"  metric     {name} {value}" for name, value in manifest.figures.items()),
         ]
     elif row.backend == "onnx":
         lines.append("  no model.json: it was not made by `models build`, or it can't be had here")

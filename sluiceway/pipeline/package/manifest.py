@@ -106,6 +106,17 @@ class Manifest(Block):
     runtime: dict[str, str]
     notes: Listed[str] = ()
 
+    @property
+    def figures(self) -> dict[str, int | float]:
+        """The numbers among the metrics by name: those under ``figures`` where validation wrote them, else all."""
+        stated = self.metrics.get("figures")
+        found = stated if isinstance(stated, dict) else self.metrics
+        return {
+            name: value
+            for name, value in sorted(found.items())
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        }
+
     def text(self) -> str:
         """The file's text: the same for the same content, whatever the machine."""
         document = self.model_dump(mode="json")

@@ -59,11 +59,7 @@ def _model(manifest: Manifest) -> dict[str, Any]:
                 "outputs": [{"format": f"{port.name}: {port.type}"} for port in manifest.graph.outputs],
             },
             "quantitativeAnalysis": {
-                "performanceMetrics": [
-                    {"type": name, "value": str(value)}
-                    for name, value in sorted(manifest.metrics.items())
-                    if isinstance(value, int | float) and not isinstance(value, bool)
-                ]
+                "performanceMetrics": [{"type": name, "value": str(value)} for name, value in manifest.figures.items()]
             },
         },
         "properties": [

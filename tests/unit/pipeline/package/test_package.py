@@ -247,3 +247,12 @@ def test_the_bill_of_materials_lists_every_other_file(tmp_path: Path) -> None:
     assert listed == {file.name: file.sha256 for file in built.manifest.files if file.role != "sbom"}
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
     assert bill["metadata"]["component"]["licenses"] == [{"license": {"name": "Apache-2.0"}}]
+
+
+@pytest.mark.parametrize("metrics", [{"a": 1, "b": 0.5, "ok": True}, {"figures": {"a": 1, "b": 0.5}, "cpu": {"x": 1}}])
+def test_the_figures_of_validation_stand_in_the_bill(tmp_path: Path, metrics: dict[str, object]) -> None:
+    built = package(made(tmp_path), replace(META, metrics=metrics), tmp_path / "out")
+    assert built.manifest.figures == {"a": 1, "b": 0.5}
+    card = json.loads((built.folder / "sbom.cdx.json").read_text())["metadata"]["component"]["modelCard"]
+    told = card["quantitativeAnalysis"]["performanceMetrics"]
+    assert told == [{"type": "a", "value": "1"}, {"type": "b", "value": "0.5"}]
