@@ -45,17 +45,20 @@ class LlamaConfig:
 def read_config(folder: Path) -> Mapping[str, Any]:
     """config.json of the folder. Raises UserError."""
     path = folder / "config.json"
-    try:
-        document = json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise UserError(
-            "there is no config.json here", path=str(folder), hint="take the whole folder of the model"
-        ) from None
-    except (ValueError, UnicodeDecodeError) as error:
-        raise UserError(f"this isn't JSON: {error}", path=str(path), hint="fetch it again") from error
+    if not path.is_file():
+        raise UserError("there is no config.json here", path=str(folder), hint="take the whole folder of the model")
+    document = read_json(path)
     if not isinstance(document, dict):
         raise UserError("this isn't an object", path=str(path), hint="fetch it again")
     return document
+
+
+def read_json(path: Path) -> Any:  # noqa: ANN401 - JSON
+    """What ``path`` says. Raises UserError when it isn't JSON."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"this isn't JSON: {error}", path=str(path), hint="fetch it again") from error
 
 
 def bert_config(document: Mapping[str, Any], path: str) -> BertConfig:
@@ -65,6 +68,9 @@ def bert_config(document: Mapping[str, Any], path: str) -> BertConfig:
     _must(document, path, "position_embedding_type", ("absolute",), missing="absolute")
     _must(document, path, "is_decoder", (False,), missing=False)
     names = document.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}  # what a file leaves out
+    if not isinstance(names, dict) or set(names) != {str(number) for number in range(len(names))}:
+        hint = 'number the labels from "0"'
+        raise UserError("id2label must name each label once", path=path, got=names, hint=hint)
     hidden, heads = _count(document, path, "hidden_size"), _count(document, path, "num_attention_heads")
     _divides(heads, hidden, path)
     return BertConfig(
@@ -113,7 +119,7 @@ def rope_theta(document: Mapping[str, Any], path: str) -> float:
     new, scaling = document.get("rope_parameters") or {}, document.get("rope_scaling") or {}
     for kind in [block.get("rope_type", block.get("type", "default")) for block in (new, scaling)]:
         if kind != "default":
-            hint = "export this model with the extra `export` (torch)"
+            hint = "bring it as model.onnx (kind: given), or take a model of an architecture that is drawn here"
             raise UserError("a scaled rotary embedding is not drawn here", path=path, got=kind, hint=hint)
     said = {float(block["rope_theta"]) for block in (document, new) if block.get("rope_theta") is not None}
     if len(said) > 1:
@@ -128,7 +134,7 @@ def rope_theta(document: Mapping[str, Any], path: str) -> float:
 def _must(document: Mapping[str, Any], path: str, key: str, known: tuple[object, ...], missing: object = None) -> None:
     value = document.get(key, missing)
     if value not in known:
-        hint = "export this model with the extra `export` (torch)"
+        hint = "bring it as model.onnx (kind: given), or take a model of an architecture that is drawn here"
         raise UserError(f"{key} must be {' or '.join(map(str, known))}", path=path, got=value, hint=hint)
 
 

@@ -14,7 +14,7 @@ import onnx_ir as ir
 from sluiceway.errors import SluicewayError, UserError
 from sluiceway.pipeline.graphs.bert import BertHead, draw_bert
 from sluiceway.pipeline.graphs.builder import Builder
-from sluiceway.pipeline.graphs.config import bert_config, llama_config, read_config
+from sluiceway.pipeline.graphs.config import bert_config, llama_config, read_config, read_json
 from sluiceway.pipeline.graphs.llama import draw_llama
 from sluiceway.pipeline.graphs.weights import Weights, read_weights
 
@@ -127,10 +127,13 @@ def _head(source: Path, settings: ExportSettings) -> BertHead:
         return BertHead("classifier", token_types=settings.token_types)
     modules, normalize = source / "modules.json", True
     if modules.is_file():
-        kinds = [str(module["type"]).rsplit(".", 1)[-1] for module in json.loads(modules.read_text("utf-8"))]
+        said = read_json(modules)
+        if not isinstance(said, list) or not all(isinstance(module, dict) for module in said):
+            raise UserError("this isn't a list of modules", path=str(modules), hint="fetch it again")
+        kinds = [str(module.get("type")).rsplit(".", 1)[-1] for module in said]
         foreign = [kind for kind in kinds if kind not in ("Transformer", "Pooling", "Normalize")]
         if foreign:
-            hint = "export this model with the extra `export` (torch)"
+            hint = "bring it as model.onnx (kind: given), or take a model of an architecture that is drawn here"
             raise UserError("a module that isn't drawn here", path=str(modules), got=foreign[0], hint=hint)
         normalize = "Normalize" in kinds
     return BertHead("embedding", _pooling(source / "1_Pooling" / "config.json"), normalize, settings.token_types)
@@ -139,9 +142,9 @@ def _head(source: Path, settings: ExportSettings) -> BertHead:
 def _pooling(path: Path) -> str:
     if not path.is_file():
         return "mean"
-    modes = [
-        key for key, on in json.loads(path.read_text("utf-8")).items() if key.startswith("pooling_mode_") and on is True
-    ]
+    said = read_json(path)
+    switches = said.items() if isinstance(said, dict) else ()
+    modes = [key for key, on in switches if key.startswith("pooling_mode_") and on is True]
     known = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
     if len(modes) != 1 or modes[0] not in known:
         raise UserError(

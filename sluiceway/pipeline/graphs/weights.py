@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sluiceway.errors import UserError
+from sluiceway.pipeline.graphs.config import read_json
 
 Read = Callable[[], NDArray[np.float32]]
 _FLOATS = ("F32", "F16", "BF16", "F64")
@@ -86,7 +86,11 @@ def weight_files(folder: Path) -> Sequence[Path]:
             return [single]
         hint = "take a revision that has safetensors; .bin, .pt and .h5 files are never opened"
         raise UserError("there is no model.safetensors here", path=str(folder), hint=hint)
-    names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
+    said = read_json(index)
+    places = said.get("weight_map") if isinstance(said, dict) else None
+    if not isinstance(places, dict) or not all(isinstance(name, str) for name in places.values()):
+        raise UserError("the index has no weight_map of names", path=str(index), hint="fetch it again")
+    names = sorted(set(places.values()))
     for name in names:
         if Path(name).name != name or not (folder / name).is_file():
             raise UserError("the index names a file that isn't here", path=str(index), got=name, hint="fetch it again")

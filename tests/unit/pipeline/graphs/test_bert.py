@@ -143,6 +143,8 @@ WHOLE = {"encoder.layer.0.output.dense.bias": np.ones(16, np.int8)}
         (_with_nan(), {}, r"encoder\.layer\.1\.output\.dense\.bias holds NaN"),
         (tiny.bert_tensors(rng()), {"hidden_act": "gelu_new"}, "hidden_act must be gelu"),
         (tiny.bert_tensors(rng()), {"model_type": "roberta"}, "model_type must be bert"),
+        (tiny.bert_tensors(rng()), {"vocab_size": True}, "vocab_size must be a whole number"),
+        (tiny.bert_tensors(rng()), {"id2label": {"a": "calm"}}, "id2label must name each label once"),
         (tiny.bert_tensors(rng()), {"position_embedding_type": "relative_key"}, "position_embedding_type"),
     ],
 )
