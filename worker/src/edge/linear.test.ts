@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import contract from "../../../tests/contract/edge.json";
 import { bytesOf, INTENT, ROUTER } from "../../test/support/models.ts";
-import { Linear } from "./linear.ts";
+import { newLinear } from "./linear.ts";
 import { readLinear } from "./onnx.ts";
 
 const MODELS = { small: bytesOf(contract.small.onnx), router: ROUTER, intent: INTENT };
@@ -41,7 +41,7 @@ describe("readLinear", () => {
 
   it("throws for a model whose weights don't fit its labels", () => {
     const tensors = { weights: new Int8Array(10), bias: new Float32Array(3) };
-    expect(() => new Linear(tensors, { labels: "a,b,c" })).toThrow("not a linear one");
-    expect(() => new Linear({ weights: new Int8Array(9), bias: new Float32Array(2) }, { labels: "a,b,c" })).toThrow();
+    expect(() => newLinear(tensors, { labels: "a,b,c" })).toThrow("not a linear one");
+    expect(() => newLinear({ weights: new Int8Array(9), bias: new Float32Array(2) }, { labels: "a,b,c" })).toThrow();
   });
 });

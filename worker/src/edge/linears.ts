@@ -1,6 +1,6 @@
 import type { ModelVersion } from "../config.ts";
 import { sha256Hex } from "../digest.ts";
-import { Linear } from "./linear.ts";
+import type { Linear } from "./linear.ts";
 import { readLinear } from "./onnx.ts";
 
 /** Larger files are no linear models of ours, and an isolate has little room. */
@@ -41,7 +41,7 @@ export class Linears {
     const { sha256, key } = file;
     for (let look = 0; ; look++) {
       const known = this.#known.get(sha256);
-      if (known instanceof Linear) return known;
+      if (known !== undefined && "labels" in known) return known;
       if (known === undefined || known.until <= this.#now()) break;
       if (known.fault !== LOADING || look === LOOKS) throw new Error(known.fault);
       await this.#wait(LOOK_MS);

@@ -1,4 +1,4 @@
-import { Linear, type Tensors } from "./linear.ts";
+import { type Linear, newLinear, type Tensors } from "./linear.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -24,7 +24,7 @@ export function readLinear(file: Bytes): Linear {
       tensors[textOf(name)] = type?.[0] === INT8 ? new Int8Array(buffer) : new Float32Array(buffer);
     }
   }
-  return new Linear(tensors, properties);
+  return newLinear(tensors, properties);
 }
 
 function textOf(bytes: Bytes | undefined): string {
