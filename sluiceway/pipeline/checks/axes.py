@@ -11,6 +11,7 @@ from sluiceway.errors import UserError
 from sluiceway.pipeline.checks import proto
 from sluiceway.pipeline.checks.facts import Port
 
+_READ_THROUGH = ("DequantizeLinear", "Cast", "Identity", "Reshape")
 _INTEGERS = ("int32", "int64")
 _HINT = "export with this axis dynamic, from an example with a batch of at least 2 and a length of at least 3"
 
@@ -26,7 +27,8 @@ def _port(value: ValueInfoProto) -> Port:
     if value.type.WhichOneof("value") != "tensor_type":
         return Port(value.name, str(value.type.WhichOneof("value")), None)
     tensor: TypeProto.Tensor = value.type.tensor_type
-    kind = T.DataType.Name(tensor.elem_type).lower()
+    known = tensor.elem_type in T.DataType.values()
+    kind = T.DataType.Name(tensor.elem_type).lower() if known else f"type {tensor.elem_type}"
     if not tensor.HasField("shape"):
         return Port(value.name, kind, None)
     dims = tuple(dim.dim_value if dim.HasField("dim_value") else (dim.dim_param or None) for dim in tensor.shape.dim)
@@ -70,13 +72,15 @@ def table_rows(graph: GraphProto, name: str) -> int | None:
     made = {output: node for node in graph.node for output in node.output}
     same = {name}
     for node in graph.node:
-        if node.op_type in ("Cast", "Identity") and node.input[0] in same:
-            same.add(node.output[0])
-        if node.op_type not in ("Gather", "GatherBlockQuantized") or node.input[1] not in same:
+        if node.op_type in ("Cast", "Identity") and same.intersection(node.input):
+            same.update(node.output)
+        if node.op_type not in ("Gather", "GatherBlockQuantized") or not same.intersection(node.input[1:2]):
             continue
         table = node.input[0]
         # A quantised table is read through these.
-        while table in made and made[table].op_type in ("DequantizeLinear", "Cast", "Identity", "Reshape"):
+        seen: set[str] = set()
+        while table not in seen and table in made and made[table].op_type in _READ_THROUGH and made[table].input:
+            seen.add(table)
             table = made[table].input[0]
         if table in rows:
             return rows[table]

@@ -83,7 +83,11 @@ def where(tensor: TensorProto) -> Range:
 
 
 def _fields(tensor: TensorProto) -> dict[str, str]:
-    return {entry.key: entry.value for entry in tensor.external_data}
+    fields = {entry.key: entry.value for entry in tensor.external_data}
+    if not all(isinstance(part, str) for pair in fields.items() for part in pair):
+        # What is no UTF-8 comes as bytes.
+        raise UserError("external data is named in no text", path=tensor.name, got=str(fields), hint=_WHERE)
+    return fields
 
 
 def _size(folder: Path, location: str) -> int:

@@ -49,7 +49,15 @@ def _refuse(values: NDArray[Any], name: str, finite: bool) -> None:
 def _parts(tensor: TensorProto, folder: Path) -> Iterator[NDArray[Any]]:
     """The values as numpy floats, at most `_CHUNK` at once where they lie in a file."""
     if not proto.is_external(tensor):
-        yield _floats(numpy_helper.to_array(tensor))
+        try:
+            yield _floats(numpy_helper.to_array(tensor))
+        except ValueError as error:
+            raise UserError(
+                "a tensor holds other values than its type and dims say",
+                path=tensor.name,
+                got=f"{list(tensor.dims)}",
+                hint="the model was cut off or changed: copy or export it again",
+            ) from error
         return
     found = external.where(tensor)
     kind = np.uint16 if tensor.data_type == TensorProto.BFLOAT16 else _NUMPY[tensor.data_type]

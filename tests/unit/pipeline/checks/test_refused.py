@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import random
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -282,6 +283,33 @@ def test_every_cut_at_the_end_is_refused(tmp_path: Path) -> None:
         model.path.write_bytes(whole[:kept])
         with pytest.raises(UserError):
             check_model(model, LIMITS)
+
+
+@pytest.mark.parametrize("data", [None, "data"])
+def test_a_model_changed_anywhere_passes_or_is_refused_and_never_breaks_the_check(
+    data: str | None, tmp_path: Path
+) -> None:
+    model = tiny.save(tmp_path, tiny.encoder_proto(vocabulary=8, hidden=4), data)
+    whole = model.path.read_bytes()
+    refused = 0
+    for seed in range(400):
+        chance = random.Random(seed)
+        changed = bytearray(whole)
+        at = chance.randrange(len(changed))
+        changed[at : at + chance.randrange(3)] = chance.randbytes(chance.randrange(3))
+        model.path.write_bytes(changed)
+        try:
+            check_model(model, LIMITS)
+        except UserError:
+            refused += 1
+    assert 100 < refused < 400
+
+
+def test_names_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    model = relocated(tiny.encoder(tmp_path, data="data"), "da@a")
+    model.path.write_bytes(model.path.read_bytes().replace(b"da@a", b"da\xffa"))
+    with pytest.raises(UserError, match="named in no text"):
+        check_model(model, LIMITS)
 
 
 def test_a_tensor_with_fewer_bytes_than_it_says_is_refused(tmp_path: Path) -> None:
