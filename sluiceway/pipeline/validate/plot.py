@@ -75,7 +75,8 @@ def _grid(across: _Axis, up: _Axis, quality: str, more: bool) -> list[str]:
         y, shown = up.at(tick), tick if more else -tick
         parts.append(f'<line class="g" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y}" y2="{y}"/>')
         parts.append(f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{shown + 0.0:.4g}</text>')
-    parts.append(f'<text x="{(_LEFT + WIDTH - _RIGHT) / 2}" y="{HEIGHT - 14}" text-anchor="middle">size in MB</text>')
+    said = "size in MB; a larger dot is quicker"
+    parts.append(f'<text x="{(_LEFT + WIDTH - _RIGHT) / 2}" y="{HEIGHT - 14}" text-anchor="middle">{said}</text>')
     middle = (_TOP + bottom) / 2
     parts.append(f'<text x="18" y="{middle}" text-anchor="middle" transform="rotate(-90 18 {middle})">{quality}</text>')
     return parts
