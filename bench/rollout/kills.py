@@ -25,7 +25,7 @@ def measured(kills: int) -> Killed:
 
 def table(found: Killed) -> list[str]:
     each = ", ".join(f"{whom} {count}" for whom, count in sorted(found.kills.items()))
-    lines = [f"kill -9 at {found.kills.total()} random moments (seed {found.seed}): {each}"]
+    lines = [f"kill -9 at {sum(found.kills.values())} random moments (seed {found.seed}): {each}"]
     lines.append(f"  {found.entries} entries in the journal, in {human_seconds(found.seconds)}; ends: {found.ends}")
     return lines + [f"  {wrong}" for wrong in found.wrong]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,7 +31,7 @@ class Killed:
     """What so many kills came to. ``wrong``: each entry that was lost, split that no entry has, end that is another."""
 
     seed: int
-    kills: Counter[str] = field(default_factory=Counter)
+    kills: dict[str, int] = field(default_factory=dict)
     entries: int = 0
     seconds: float = 0.0
     ends: dict[str, str] = field(default_factory=dict)
@@ -92,7 +91,7 @@ def _all_kills(served: Served, kills: int, found: Killed, say: Callable[[str], N
         if number >= kills // 2:
             _break(served)
         kill(served.checkout, whom)
-        found.kills[whom] += 1
+        found.kills[whom] = found.kills.get(whom, 0) + 1
         _look(served, journals, found, f"after kill {number + 1}, of the {whom}")
         say(f"{number + 1} of {kills}, {whom}")
     _break(served)
