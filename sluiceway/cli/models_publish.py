@@ -45,7 +45,7 @@ def publish_(
     where it was.
     """
     from sluiceway.pipeline.package import installed, read_manifest, verify
-    from sluiceway.pipeline.publish import send
+    from sluiceway.pipeline.publish import send, stated
     from sluiceway.pipeline.publish import write as writing
 
     workspace = find_workspace()
@@ -63,7 +63,8 @@ def publish_(
     if text is not None:
         writing.copy_files(workspace.root, ref, folder, files)
         writing.save(workspace.root, ref.model, text)
-    _show(bucket, done, total, write, as_json)
+    known = any(entry.ref == ref for entry in stated.read(workspace.root, ref.model))
+    _show(bucket, done, total, known, as_json)
     if write:
         _lock(workspace, ref, as_json)
 
@@ -83,10 +84,11 @@ def _text(workspace: Workspace, ref: ModelRef, manifest: Manifest, files: tuple[
 
     path = workspace.root / "models" / f"{ref.model}.yaml"
     before = path.read_text(encoding="utf-8") if path.is_file() else None
+    writing.home_of(workspace.root, ref, files)
     return writing.added(before, ref, manifest.task, files)
 
 
-def _show(bucket: Bucket, done: Published, total: int, write: bool, as_json: bool) -> None:
+def _show(bucket: Bucket, done: Published, total: int, known: bool, as_json: bool) -> None:
     from sluiceway.pipeline.publish import write as writing
 
     block = writing.block(done.ref, done.files)
@@ -102,7 +104,7 @@ def _show(bucket: Bucket, done: Published, total: int, write: bool, as_json: boo
                 "package": done.package,
                 "already": done.already,
                 "sent": list(done.sent),
-                "written": write,
+                "written": known,
                 "files": files,
             }
         )
@@ -111,7 +113,7 @@ def _show(bucket: Bucket, done: Published, total: int, write: bool, as_json: boo
         say(f"{done.ref} was published already, with these bytes; nothing was sent")
     else:
         say(f"published {done.ref} to {bucket.stage}: {len(done.files)} files, {megabytes(total)}")
-    if write:
+    if known:
         say(f"models/{done.ref.model}.yaml has {done.ref}")
         return
     print_text(block.removesuffix("\n"))

@@ -63,14 +63,21 @@ def added(text: str | None, ref: ModelRef, task: Task, files: Sequence[FileLike]
     return written
 
 
-def copy_files(root: Path, ref: ModelRef, folder: Path, files: Sequence[FileLike]) -> Path:
-    """Puts the files of the package in ``folder`` where models/MODEL.yaml says they lie, unless they are there."""
+def home_of(root: Path, ref: ModelRef, files: Sequence[FileLike]) -> Path:
+    """Where the files of a version lie in the checkout. UserError when others lie there."""
     home = root / FOLDER / "artifacts" / ref.model / str(ref.number)
     if home.exists():
         there = {path.name: sha256_of(path) for path in home.iterdir() if path.is_file()}
         if there != {file.name: file.sha256 for file in files}:
             hint = "see what lies there: it is not this package"
             raise UserError("other files lie there already", path=str(home), hint=hint)
+    return home
+
+
+def copy_files(root: Path, ref: ModelRef, folder: Path, files: Sequence[FileLike]) -> Path:
+    """Puts the files of the package in ``folder`` where models/MODEL.yaml says they lie, unless they are there."""
+    home = home_of(root, ref, files)
+    if home.exists():
         return home
     home.parent.mkdir(parents=True, exist_ok=True)
     gathered = home.parent / f".{home.name}.{os.getpid()}"

@@ -112,6 +112,9 @@ def test_publish_with_write_makes_a_version_that_the_catalogue_takes_and_the_loc
     before = {path: path.read_bytes() for path in (world.root / "models").rglob("*") if path.is_file()}
     assert world.json("publish", str(built), "--write")["already"] is True
     assert {path: path.read_bytes() for path in (world.root / "models").rglob("*") if path.is_file()} == before
+    again = world.run("publish", str(built))
+    assert again.stdout == ""
+    assert "nothing was sent\nmodels/tiny.yaml has tiny@1" in again.stderr
 
 
 def test_a_version_that_is_not_locked_keeps_another_from_being_locked_by_the_way(world: World, built: Path) -> None:
@@ -123,6 +126,9 @@ def test_a_version_that_is_not_locked_keeps_another_from_being_locked_by_the_way
 def test_a_fault_in_the_models_file_is_told_before_anything_is_sent(world: World, built: Path) -> None:
     world.yaml.write_text("task: chat\nversions:\n  - version: tiny@1\n    backend: workers-ai\n    id: x\n")
     assert "the model's task is chat" in str(world.refused("publish", str(built), "--write"))
+    world.yaml.unlink()
+    (world.root / "models" / "artifacts" / "tiny" / "1").mkdir(parents=True)
+    assert "other files lie there already" in str(world.refused("publish", str(built), "--write"))
     assert world.s3.objects == {}
 
 
