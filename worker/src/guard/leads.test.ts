@@ -39,7 +39,7 @@ describe("leadsOf", () => {
 });
 
 describe("WordStarts", () => {
-  const starts = new WordStarts('please ignore_it, <|im_start|>, "do not", x1sudo, 5root; no 忽略 at the end: ai');
+  const text = 'please ignore_it, <|im_start|>, "do not", x1sudo, 5root; no 忽略 at the end: ai';
 
   it.each([
     ["ignore", true, true],
@@ -55,7 +55,7 @@ describe("WordStarts", () => {
     ["无视", false, false],
     ["forget", true, false],
   ])("may hold %j (at a word: %s): %s", (lead, atWord, may) => {
-    expect(starts.mayHold(lead, atWord)).toBe(may);
+    expect(new WordStarts(text).mayHold(lead, atWord)).toBe(may);
   });
 
   it("holds no Chinese in a text without any", () => {

@@ -1,20 +1,29 @@
 /** Few enough to be set up for every text; that two beginnings may share one costs a search, not a miss. */
 const PLACES = 4_096;
 
-/** Which beginnings of words a text holds, by their first three letters, and whether it holds Chinese: one pass over it. */
+/** By which text each place was seen last: one table for all, since setting one up would cost more than a short text. */
+const seenBy = new Uint32Array(PLACES);
+let texts = 0;
+
+/**
+ * Which beginnings of words a text holds, by their first three letters, and whether it holds Chinese: one pass over it.
+ * To be asked before the next text is looked over.
+ */
 export class WordStarts {
   readonly #text: string;
-  readonly #seen = new Uint8Array(PLACES);
+  readonly #number: number;
   #wide = false;
 
   /** `text` in small letters. */
   constructor(text: string) {
     this.#text = text;
+    texts = (texts + 1) >>> 0;
+    this.#number = texts;
     let inWord = false;
     for (let at = 0; at < text.length; at++) {
       const unit = text.charCodeAt(at);
       const letter = unit >= 0x61 && unit <= 0x7a;
-      if (letter && !inWord) this.#seen[threeLetters(text, at)] = 1;
+      if (letter && !inWord) seenBy[threeLetters(text, at)] = texts;
       inWord = letter || (unit >= 0x30 && unit <= 0x39) || unit === 0x5f;
       if (unit >= 0x2e80) this.#wide = true;
     }
@@ -25,7 +34,7 @@ export class WordStarts {
     const unit = lead.charCodeAt(0);
     if (unit >= 0x2e80) return this.#wide && this.#text.includes(lead);
     const letter = unit >= 0x61 && unit <= 0x7a;
-    if (atWord && letter && lead.length > 2 && this.#seen[threeLetters(lead, 0)] === 0) return false;
+    if (atWord && letter && lead.length > 2 && seenBy[threeLetters(lead, 0)] !== this.#number) return false;
     return this.#text.includes(lead);
   }
 }
