@@ -165,6 +165,15 @@ describe("a chat model with a route", () => {
     expect(hard).toBeGreaterThan(easy * 2);
   });
 
+  it("holds a budget to the price of the model that is to have it", async () => {
+    // A thousand tokens of the small model's answer come to 0.0004 dollars, of the large one's to 0.004.
+    const budgets = { limits: [{ scope: "stage", period: "day", usd: 0.001 }] };
+    stage = await hybrid({ stage: { stage: "hybrid-budget", budgets } });
+    const ask = (text: string) => stage.chat({ ...said(text), max_tokens: 1_000 });
+    expect((await ask(HARD)).status).toBe(402);
+    expect(servedBy(await ask(EASY))[0]).toBe("chat-small@1");
+  });
+
   it("keeps answers by the model that gave them", async () => {
     const ask = (headers = {}) => stage.chat({ ...said(EASY), temperature: 0 }, headers);
     await ask();
