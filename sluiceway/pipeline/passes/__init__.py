@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from sluiceway.domain.stage import nearest
 from sluiceway.errors import UserError
+from sluiceway.pipeline.passes.beside import BesidePass
 from sluiceway.pipeline.passes.fold import FoldPass
 from sluiceway.pipeline.passes.fp16 import Fp16Pass
 from sluiceway.pipeline.passes.int4_weights import Int4WeightsPass
@@ -26,6 +27,7 @@ from sluiceway.settings.faults import told
 Settings = Mapping[str, Any]
 _MADE: Final[Mapping[str, Callable[[Any], Pass]]] = {
     "fold": FoldPass,
+    "beside": BesidePass,
     "fp16": Fp16Pass,
     "int8-dynamic": Int8DynamicPass,
     "int8-static": Int8StaticPass,

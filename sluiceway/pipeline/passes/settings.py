@@ -63,6 +63,13 @@ class Fp16(Block):
     kind: Literal["fp16"] = "fp16"
 
 
+class Beside(Block):
+    """``least``: bytes from which a weight moves."""
+
+    kind: Literal["beside"] = "beside"
+    least: Annotated[int, Field(ge=256, le=1_048_576)] = 1024
+
+
 class Int8Dynamic(Block):
     """``keep``: weights that stay floats."""
 
@@ -117,10 +124,11 @@ class Int4Weights(Block):
     keep: Choices = ()
 
 
-PassBlock = Fold | Fp16 | Int8Dynamic | Int8Static | Int8Weights | Int4Weights
+PassBlock = Fold | Beside | Fp16 | Int8Dynamic | Int8Static | Int8Weights | Int4Weights
 PASS_BLOCKS: Final[Mapping[str, type[PassBlock]]] = MappingProxyType(
     {
         "fold": Fold,
+        "beside": Beside,
         "fp16": Fp16,
         "int8-dynamic": Int8Dynamic,
         "int8-static": Int8Static,

@@ -44,6 +44,20 @@ def weigh(model: ir.Model) -> int:
     )
 
 
+def sizes(model: ir.Model) -> dict[str, int]:
+    """Bytes of each initializer of the main graph."""
+    values = model.graph.initializers.items()
+    return {name: value.const_value.nbytes for name, value in values if value.const_value is not None}
+
+
+def save_beside(model: ir.Model, folder: Path, least: int) -> Path:
+    """Writes ``folder``/model.onnx with the weights of ``least`` bytes or more in model.onnx.data beside it."""
+    tidy(model)
+    path = folder / "model.onnx"
+    ir.save(model, path, external_data=DATA, size_threshold_bytes=least, max_workers=1)
+    return path
+
+
 def save(model: ir.Model, folder: Path) -> Path:
     """Writes ``folder``/model.onnx, with model.onnx.data beside it above `INLINE_LIMIT`."""
     tidy(model)

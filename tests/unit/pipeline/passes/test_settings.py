@@ -40,5 +40,5 @@ def test_every_kind_of_pass_is_made_from_its_settings() -> None:
     extra: dict[str, dict[str, Any]] = {"int8-static": {"calibration": "rows.jsonl"}}
     made = {kind: PASSES[kind](extra.get(kind, {})) for kind in PASSES}
     assert {kind: each.kind for kind, each in made.items()} == {kind: kind for kind in made}
-    assert sorted(made) == ["fold", "fp16", "int4-weights", "int8-dynamic", "int8-static", "int8-weights"]
+    assert sorted(made) == ["beside", "fold", "fp16", "int4-weights", "int8-dynamic", "int8-static", "int8-weights"]
     assert all(each.version >= 1 for each in made.values())
