@@ -3,7 +3,7 @@ PYTHON ?= python3
 SLUICEWAY = .venv/bin/sluiceway
 NODE = .sluiceway/bin/node
 
-.PHONY: help setup up test test-all check fix bench bench-edge bench-gateway bench-rollout local-stop clean
+.PHONY: help setup up test test-all check fix bench bench-edge bench-gateway bench-publish bench-rollout local-stop clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -35,6 +35,9 @@ bench-edge: setup ## hybrid routing: right how often, what it adds, what it save
 
 bench-gateway: setup ## the gateway beside a bare Worker, Portkey's and LiteLLM's
 	@.venv/bin/python -m bench.gateway
+
+bench-publish: up ## 1 GB to R2 beside a plain boto3 upload; killed in the middle
+	@.venv/bin/python -m bench.publish
 
 bench-rollout: setup ## the gates of a rollout beside Flagger's and Argo's rules, and live
 	@.venv/bin/python -m bench.rollout --live
