@@ -9,12 +9,12 @@ from pydantic import AfterValidator, Field
 from sluiceway.domain.base_url import check_base_url
 from sluiceway.domain.fault import Fault
 from sluiceway.domain.model import Backend, Task, check_model_name, parse_ref
+from sluiceway.domain.paths import is_inside
 from sluiceway.settings.fields import Block, Listed, Rows, SecretName, VersionRef, matching
 
 
 def _relative(text: str) -> str:
-    parts = text.split("/")
-    if text.startswith("/") or "\\" in text or ":" in text or not all(parts) or {".", ".."} & set(parts):
+    if not is_inside(text):
         raise Fault(
             "a path is relative to models/, with forward slashes and without . or ..",
             got=text,

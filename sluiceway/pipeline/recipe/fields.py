@@ -7,14 +7,14 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from sluiceway.domain.fault import Fault
+from sluiceway.domain.paths import is_inside
 from sluiceway.settings.fields import Rows, matching
 
 _FEWEST_BATCHES = 2
 
 
 def _relative(text: str) -> str:
-    parts = text.split("/")
-    if text.startswith("/") or "\\" in text or ":" in text or not all(parts) or {".", ".."} & set(parts):
+    if not is_inside(text):
         raise Fault(
             "a path is relative to models/recipes/, with forward slashes and without . or ..",
             got=text,
@@ -24,8 +24,7 @@ def _relative(text: str) -> str:
 
 
 def _inside(text: str) -> str:
-    parts = text.split("/")
-    if text.startswith("/") or "\\" in text or ":" in text or not all(parts) or {".", ".."} & set(parts):
+    if not is_inside(text):
         hint = "write it as `unzip -l` lists it, like some_package/model"
         raise Fault("a folder in a wheel has forward slashes, and no . or ..", got=text, hint=hint)
     return text
