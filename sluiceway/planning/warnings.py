@@ -11,6 +11,7 @@ from sluiceway.domain.model import Model
 from sluiceway.domain.rollout import Gate, RolloutSpec, Step, least_to_pass
 from sluiceway.planning.parts import ModelPlan
 from sluiceway.planning.stage_plan import StagePlan
+from sluiceway.planning.unfit import unfit
 
 MANY: Final = 3_000
 """Requests of a candidate: a step that needs more to be left is probably not meant."""
@@ -35,6 +36,7 @@ def warnings(plan: StagePlan, source: str) -> tuple[Warned, ...]:
     found = _unpriced(plan, root)
     for model in plan.models:
         found += _vectors(model, f"{root}models.{model.name}")
+        found += _unfit(model, f"{root}models.{model.name}")
         if model.rollout:
             found += _rollout(model.rollout, f"{root}models.{model.name}.rollout")
     return tuple(found)
@@ -120,6 +122,11 @@ def _vectors(model: ModelPlan, path: str) -> list[Warned]:
     message = f"vectors of {first.ref} ({shown(first)}) and {other.ref} ({shown(other)}) can't be compared"
     hint = "give the new one a model name of its own, and move whoever keeps vectors to it"
     return [Warned(f"{path}.{'rollout' if model.rollout else 'split'}", message, hint)]
+
+
+def _unfit(model: ModelPlan, path: str) -> list[Warned]:
+    told = [unfit(model.task, version) for version in model.versions if version.number in model.split.versions]
+    return [Warned(f"{path}.{'rollout' if model.rollout else 'split'}", *each) for each in told if each]
 
 
 def _unpriced(plan: StagePlan, root: str) -> list[Warned]:
