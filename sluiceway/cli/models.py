@@ -21,7 +21,9 @@ from sluiceway.cli.context import find_workspace
 from sluiceway.cli.output import JsonFlag, print_json, print_text
 
 app = typer.Typer(
-    invoke_without_command=True, rich_markup_mode=None, help="List the models and versions; hold one to another."
+    invoke_without_command=True,
+    rich_markup_mode=None,
+    help="List the models and versions; build, publish, look over and hold one to another.",
 )
 
 

@@ -68,7 +68,7 @@ def _build(builder: Builder, recipe: Recipe, fresh: bool, as_json: bool) -> None
         raise failure
     if not as_json and built.package is not None:
         shown = _shown(built.package)
-        say(f"package: {shown}; publish it with: sluiceway models publish {shown}")
+        say(f"package: {shown}; publish it with: sluiceway models publish {shown} --write")
 
 
 def _sweep(builder: Builder, recipe: Recipe, fresh: bool, as_json: bool) -> None:

@@ -28,8 +28,8 @@ def pull_(
 
     workspace, ref = find_workspace(), ref_of(version)
     bucket = open_bucket(workspace, stage)
-    known = next((entry.files for entry in stated.read(workspace.root, ref.model) if entry.ref == ref), ())
-    files = pull.wanted(bucket, ref, known)
+    known = next((entry for entry in stated.read(workspace.root, ref.model) if entry.ref == ref), None)
+    files = pull.wanted(bucket, ref, known.files if known else (), known.backend if known else None)
     with transfer(f"pulling {ref} from {stage}", sum(file.bytes for file in files)) as tell:
         fetched = pull.pull(bucket, ref, files, directory, tell)
     if as_json:

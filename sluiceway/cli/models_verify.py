@@ -26,7 +26,13 @@ def verify_(folder: Folder, runtime: Runtimes = None, as_json: JsonFlag = False)
     """Check every file of the package in FOLDER by its sha256, and that nothing else lies there."""
     from sluiceway.pipeline.package import installed, verify
 
-    manifest = verify(folder, _versions(runtime) if runtime else installed())
+    stated = _versions(runtime or [])
+    manifest = verify(folder, stated or installed())
+    for name in stated:
+        if name not in manifest.runtime:
+            known = ", ".join(f"{each}={oldest}" for each, oldest in sorted(manifest.runtime.items()))
+            hint = f"those that it names, each with the oldest version: {known or 'none'}"
+            raise UserError("the package names no such runtime", path="--runtime", got=name, hint=hint)
     if as_json:
         print_json({"folder": str(folder), "model": manifest.model, "files": len(manifest.files) + 1, "sound": True})
         return

@@ -57,11 +57,25 @@ def subject(workspace: Workspace, text: str) -> Subject:
     recipe = workspace.root / RECIPES / f"{text}.yaml"
     if "/" not in text and recipe.is_file():
         return _of_recipe(workspace, known, recipe, text)
+    if path.is_file() and path.resolve().parent == (workspace.root / RECIPES).resolve() and path.suffix == ".yaml":
+        return _of_recipe(workspace, known, path.resolve(), path.stem)
     for each in known:
         if text.lower() in (each.name, *(name.lower() for name in (*each.ids, *each.workers_ai))):
             return _of_shipped(workspace, each)
     if text in MODELS:
         _unknown_config(text, text)
+    return _nothing(workspace, known, text)
+
+
+def _nothing(workspace: Workspace, known: tuple[Shipped, ...], text: str) -> NoReturn:
+    path = Path(text)
+    if path.is_dir() and text:
+        _no_config(
+            f"there is no config.json in {text}", "give the folder or the file that lies beside a model's weights"
+        )
+    if path.is_file():
+        hint = "give a config.json (any name that ends in .json), or the name of a model or recipe"
+        _no_config(f"{text} is no config.json", hint)
     names = ", ".join(each.name for each in known)
     hint = f"give the path of a config.json, a model or recipe of {workspace.root.name}/models, or one of {names}"
     raise UserError("there is no such model", path="MODEL", got=text, hint=hint)

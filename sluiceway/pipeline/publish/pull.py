@@ -8,19 +8,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sluiceway.domain.model import ModelRef
+from sluiceway.domain.model import Backend, ModelRef
 from sluiceway.errors import UserError
 from sluiceway.pipeline.package.verify import sha256_of
 from sluiceway.pipeline.publish.shelf import Bucket, FileLike, record, same
 
 
-def wanted(bucket: Bucket, ref: ModelRef, stated: Sequence[FileLike]) -> tuple[FileLike, ...]:
+def wanted(
+    bucket: Bucket, ref: ModelRef, stated: Sequence[FileLike], backend: Backend | None = None
+) -> tuple[FileLike, ...]:
     """The files of ``ref``: those of models/*.yaml, which the bucket's record must agree with; else the record's.
 
-    UserError when it is in neither, or they disagree.
+    ``backend``: what models/*.yaml says of it, None where it isn't there. UserError when the files are in neither, or
+    they disagree.
     """
     found = record(bucket, ref)
     if not stated and found is None:
+        if backend is not None:
+            hint = f"pull a version of backend onnx: `sluiceway models list {bucket.stage}` shows them"
+            raise UserError(f"its backend is {backend}, which has no files", path=str(ref), hint=hint)
         hint = f"`sluiceway models list {bucket.stage}` shows what is there"
         raise UserError(f"{bucket.stage} has no such version", path=str(ref), hint=hint)
     if stated and found is not None and not same(stated, found.files):

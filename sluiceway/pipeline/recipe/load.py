@@ -19,6 +19,7 @@ from sluiceway.errors import UserError
 from sluiceway.pipeline.passes.settings import PASS_BLOCKS, Int8Static, PassBlock
 from sluiceway.pipeline.recipe.model import (
     QUALITY,
+    TASKS,
     Export,
     HuggingFace,
     PackageBlock,
@@ -93,9 +94,12 @@ def names(root: Path) -> tuple[str, ...]:
 
 def find(root: Path, asked: str) -> Path:
     """The file of the recipe named ``asked``, or at that path. UserError when there is none."""
-    if asked.endswith((".yaml", ".yml")):
-        return Path(asked)
     known = names(root)
+    if asked.endswith((".yaml", ".yml")):
+        if not Path(asked).is_file():
+            hint = f"write it, or name a recipe of {FOLDER}: {', '.join(known) or 'none'}"
+            raise UserError("the file doesn't exist", path=asked, hint=hint)
+        return Path(asked)
     if asked not in known:
         near = nearest(asked, known)
         hint = f"did you mean {near}?" if near else f"recipes here: {', '.join(known) or 'none'}"
@@ -131,6 +135,7 @@ def _recipe(name: str, shown: str, folder: Path, stated: RecipeFile, where: Wher
     variants = {variant: _passes(folder, raw, f"variants.{variant}", where) for variant, raw in stated.variants.items()}
     passes = _passes(folder, stated.passes, "passes", where)
     _check_limits(stated.validate, where)
+    _check_task(stated, where)
     return Recipe(
         name=name,
         file=shown,
@@ -193,6 +198,19 @@ def _file(folder: Path, name: str, path: str) -> Path:
         hint = f"write it, or correct the path, which begins in {FOLDER}/"
         raise UserError("the file doesn't exist", path=path, got=name, hint=hint)
     return found
+
+
+def _check_task(stated: RecipeFile, where: Where) -> None:
+    """The export's answers are of one task; a source that is ONNX already may be of any."""
+    task = TASKS.get(stated.export.kind)
+    if task is not None and task != stated.task:
+        kinds = " or ".join([*(kind for kind, made in TASKS.items() if made == stated.task), "given"])
+        raise UserError(
+            f"{stated.export.kind} makes a model of task {task}, and task is {stated.task}",
+            path=where("export.kind"),
+            got=stated.export.kind,
+            hint=f"write task: {task}, or kind: {kinds}",
+        )
 
 
 def _check_limits(validate: Validate, where: Where) -> None:

@@ -60,6 +60,10 @@ class Export(Block):
     ir: Annotated[int, Field(ge=7, le=14)] = 8
 
 
+TASKS: Final[Mapping[str, Task]] = {"encoder": "embed", "classifier": "classify", "causal-lm": "chat"}
+"""What a model of each export's kind is for."""
+
+
 class Validate(Block):
     """Limits that a build must keep; what each means stands at `sluiceway.pipeline.validate`'s settings.
 

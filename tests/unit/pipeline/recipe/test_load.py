@@ -49,6 +49,33 @@ def test_the_recipes_of_this_checkout_are_sound() -> None:
         assert load(ROOT, name).name == name
 
 
+@pytest.mark.parametrize(
+    ("kind", "task", "made", "kinds"),
+    [
+        ("encoder", "chat", "embed", "causal-lm or given"),
+        ("classifier", "embed", "classify", "encoder or given"),
+        ("causal-lm", "classify", "chat", "classifier or given"),
+    ],
+)
+def test_an_export_of_another_task_is_told_before_anything_is_fetched(
+    tmp_path: Path, kind: str, task: str, made: str, kinds: str
+) -> None:
+    error = refused(tmp_path, {**recipe(), "task": task, "export": {"kind": kind}})
+    assert error.path == f"{FOLDER}/tiny.yaml: export.kind"
+    assert error.message == f"{kind} makes a model of task {made}, and task is {task}"
+    assert error.hint == f"write task: {made}, or kind: {kinds}"
+    write(tmp_path, {**recipe(), "task": made, "export": {"kind": kind}})
+    assert load(tmp_path, "tiny").task == made
+
+
+def test_a_path_without_a_recipe_names_those_that_there_are(tmp_path: Path) -> None:
+    write(tmp_path, recipe())
+    with pytest.raises(UserError) as caught:
+        load(tmp_path, str(tmp_path / "tniy.yaml"))
+    assert caught.value.path == str(tmp_path / "tniy.yaml")
+    assert caught.value.hint == f"write it, or name a recipe of {FOLDER}: tiny"
+
+
 def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
     write(tmp_path, recipe())
     found = load(tmp_path, "tiny")

@@ -90,6 +90,7 @@ def test_a_cached_wheel_that_was_touched_is_fetched_again(tmp_path: Path, monkey
         ("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device", "no space left"),
         ("/usr/bin/python: No module named pip", "no pip"),
         ("WARNING: connection broken by 'NewConnectionError'\nERROR: No matching distribution found", "couldn't fetch"),
+        (f"DO NOT MATCH THE HASHES\n  Expected sha256 {'a' * 64}\n       Got        {'b' * 64}", f"says: {'b' * 64}"),
         ("ERROR: No matching distribution found for x", "finds no wheel"),
         ("", "no message"),
     ],
@@ -97,3 +98,30 @@ def test_a_cached_wheel_that_was_touched_is_fetched_again(tmp_path: Path, monkey
 def test_what_pip_says_is_told_in_our_words(tmp_path: Path, said: str, told: str) -> None:
     error = wheels._failure(make(tmp_path), said, "recipe")
     assert told in error.message and error.hint
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        (
+            "NewConnectionError('<pip._vendor.urllib3.connection.HTTPConnection object at 0x7f91>: Failed to establish "
+            "a new connection: [Errno 111] Connection refused')",
+            "[Errno 111] Connection refused",
+        ),
+        (
+            "ConnectTimeoutError(<HTTPSConnection at 0x7f91>, 'Connection to x timed out. (connect timeout=15)')",
+            "Connection to x timed out. (connect timeout=15)",
+        ),
+        (
+            "ProxyError('Cannot connect to proxy.', OSError('Tunnel connection failed: 403 Forbidden'))",
+            "403 Forbidden",
+        ),
+        ("", "the connection broke"),
+    ],
+)
+def test_an_index_out_of_reach_is_told_by_its_cause_alone(tmp_path: Path, broken: str, told: str) -> None:
+    asked = make(tmp_path)
+    said = f"WARNING: Retrying after connection broken by '{broken}': /simple/x\nERROR: No matching distribution found"
+    error = wheels._failure(asked, said, "recipe")
+    assert error.message == f"pip can't reach its index for {asked.name} {asked.version}: {told}"
+    assert f"models/wheels/{asked.sha256}.whl" in (error.hint or "")
