@@ -10,9 +10,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from sluiceway.errors import SluicewayError
 
+_NO_BUCKET: Final = (
+    "`sluiceway up STAGE` makes the stage's bucket: bring the stage up first. One with a jurisdiction is found only at "
+    "that jurisdiction's endpoint: compare sluiceway:bucket.jurisdiction with the bucket"
+)
 _HINTS: Final = {
-    "NoSuchBucket": "a bucket with a jurisdiction is found only at that jurisdiction's endpoint: compare "
-    "sluiceway:bucket.jurisdiction with the bucket",
+    "NoSuchBucket": _NO_BUCKET,
+    # Where R2 says no more than the status: of an object that is gone the callers know, so this is the bucket.
+    "404": _NO_BUCKET,
     "AccessDenied": "the token needs the permission Workers R2 Storage: Edit",
     "Unauthorized": "the token needs the permission Workers R2 Storage: Edit",
     # The answer to a HEAD has no body, so its status is all there is.
@@ -42,10 +47,8 @@ def told(what: str, where: str) -> Iterator[None]:
     except ClientError as error:
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", "no status")
         message = error.response.get("Error", {}).get("Message", "")
-        said = f"{code(error)}: {message}" if message else code(error)
-        raise SluicewayError(
-            f"{what} failed: R2 answered {status} {said}", path=where, hint=_HINTS.get(code(error))
-        ) from error
+        said = " ".join(dict.fromkeys(str(part) for part in (status, code(error), message) if part))
+        raise SluicewayError(f"{what} failed: R2 answered {said}", path=where, hint=_HINTS.get(code(error))) from error
     except BotoCoreError as error:
         raise SluicewayError(
             f"{what} failed: {error}", path=where, hint="see whether the endpoint can be reached"

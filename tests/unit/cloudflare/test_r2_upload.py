@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from botocore.exceptions import ClientError
 
 from sluiceway.cloudflare import multipart, r2
+from sluiceway.cloudflare.r2_faults import told
 from sluiceway.errors import SluicewayError, UserError
 from tests.unit.cloudflare.fake_s3 import BUCKET, FakeS3, OpenUpload
 
@@ -102,8 +104,16 @@ def test_a_missing_bucket_hints_at_the_jurisdiction(client: S3Client, file: Path
     with pytest.raises(SluicewayError) as caught:
         r2.upload(client, "elsewhere", "k", file, digest, "text/plain")
     assert "NoSuchBucket" in str(caught.value)
-    assert "jurisdiction" in (caught.value.hint or "")
+    assert "jurisdiction" in (caught.value.hint or "") and "sluiceway up STAGE" in (caught.value.hint or "")
     assert "secret-of-the-key" not in caught.value.render()
+
+
+def test_a_bucket_that_is_not_made_yet_is_told_as_that_where_there_is_only_a_status() -> None:
+    answer = {"Error": {"Code": "404", "Message": "Not Found"}, "ResponseMetadata": {"HTTPStatusCode": 404}}
+    with pytest.raises(SluicewayError) as caught, told("listing models/", "r2://there"):
+        raise ClientError(answer, "ListObjectsV2")  # type: ignore[arg-type]
+    assert caught.value.message == "listing models/ failed: R2 answered 404 Not Found"
+    assert "bring the stage up first" in (caught.value.hint or "")
 
 
 def test_an_endpoint_that_nobody_serves_is_one_clear_error() -> None:
