@@ -39,9 +39,11 @@ export default {
     try {
       return await serve(request, env);
     } catch (error) {
-      const known = error instanceof InferenceError;
-      if (!known) console.error("inference failed", textOf(error));
-      return (known ? error : new InferenceError(500, "internal_error", textOf(error))).response();
+      const fault = error instanceof InferenceError ? error : new InferenceError(500, "internal_error", textOf(error));
+      // The gateway words the two for its client; of anything else the client hears no cause, so it stands here.
+      if (fault.status !== 413 && fault.status !== 429)
+        console.error(JSON.stringify({ event: "inference_failed", code: fault.code, fault: fault.message }));
+      return fault.response();
     }
   },
 };

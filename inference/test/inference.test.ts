@@ -28,6 +28,7 @@ interface Answer {
 }
 
 let runtime: Miniflare;
+const logged: string[] = [];
 
 async function put(key: string, bytes: Uint8Array, name = key): Promise<FileRef> {
   await (await runtime.getR2Bucket("MODELS")).put(key, bytes);
@@ -47,7 +48,7 @@ let model: FileRef;
 let tokenizer: FileRef;
 
 beforeAll(async () => {
-  runtime = await start(await bundled());
+  runtime = await start(await bundled(), (line) => void logged.push(line));
   model = await put("m", content("model.onnx"), "model.onnx");
   tokenizer = await put("t", content("tokenizer.json"), "tokenizer.json");
 }, 60_000);
@@ -95,6 +96,13 @@ describe("the inference Worker", () => {
       const found = await asked({ files: [first, second], texts: ["a"], max_tokens: limit });
       expect([found.status, found.answer.error.code]).toEqual([status, code]);
     }
+    // The client is told of no cause: whoever looks after the stage finds it here.
+    await expect.poll(() => logged.length).toBeGreaterThanOrEqual(wrong.length);
+    const faults = logged.map((line) => JSON.parse(line) as { event: string; code: string; fault: string });
+    expect(faults.map(({ event, code }) => [event, code])).toEqual(
+      wrong.map(([, , , code]) => ["inference_failed", code]),
+    );
+    expect(faults[3]?.fault).toBe("none has not been published");
     expect((await asked({ files: [model, tokenizer], texts: ["a"], max_tokens: limit })).status).toBe(200);
   });
 
@@ -113,6 +121,7 @@ describe("the inference Worker", () => {
       max_tokens: 10,
     });
     expect([status, answer.error.code]).toEqual([413, "text_too_long"]);
+    expect(logged.join()).not.toContain("text_too_long");
     expect(answer.error.message).toContain("Text 1 has more than the 10 tokens");
     expect((await asked({ files: [model, tokenizer], texts: ["the ".repeat(8)], max_tokens: 10 })).status).toBe(200);
   });

@@ -24,7 +24,8 @@ export async function bundled(): Promise<string> {
   return (outputFiles[0] as { text: string }).text;
 }
 
-export async function start(code: string): Promise<Miniflare> {
+/** `log` gets each line that the Worker writes to its console. */
+export async function start(code: string, log?: (line: string) => void): Promise<Miniflare> {
   const wasm = readFileSync(new URL(`node_modules/onnxruntime-web/dist/${WASM}`, root));
   const runtime = new Miniflare({
     modules: [
@@ -36,6 +37,7 @@ export async function start(code: string): Promise<Miniflare> {
     host: "127.0.0.1",
     port: 0,
     cf: false,
+    ...(log && { handleStructuredLogs: ({ message }: { message: string }) => void log(message) }),
     telemetry: { enabled: false },
   } as ConstructorParameters<typeof Miniflare>[0]);
   await runtime.ready;
