@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import hashlib
+import json
 import logging
 import os
 import secrets
@@ -36,6 +37,8 @@ from sluiceway.processes import is_same_process, process_start
 
 LOOPBACK = "127.0.0.1"
 FRONT_TRIES = 5
+PORT_PATIENCE = 5.0
+"""Seconds: a process that was killed is told as gone a moment before the last of its threads gives its port back."""
 KEEP_ALIVE = 75
 """Seconds for which an idle connection is kept, well over what its clients keep one: workerd and httpx let go after
 five. Were it as long, a request now and then would be sent just as the connection is closed, and be lost."""
@@ -64,24 +67,30 @@ async def serve(*, data: Path, ports: Ports, node: Path, reporter: Reporter, ai_
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
-    _end_leftovers(data)
+    patience = PORT_PATIENCE if _end_leftovers(data) else 0.0
     for _ in range(FRONT_TRIES - 1):
         try:
-            await _serve_once(data, ports, node, reporter, ai_url, stop)
+            await _serve_once(data, ports, patience, node, reporter, ai_url, stop)
             return
         except PortInUse as error:
             if ports.front != 0 or error.which != "front":
                 raise
             # A free port was found for the host, and given to another program before the host had it.
             log.warning("%s; another one is taken", error)
-    await _serve_once(data, ports, node, reporter, ai_url, stop)
+    await _serve_once(data, ports, patience, node, reporter, ai_url, stop)
 
 
 async def _serve_once(
-    data: Path, ports: Ports, node: Path, reporter: Reporter, ai_url: str | None, stop: asyncio.Event
+    data: Path,
+    ports: Ports,
+    patience: float,
+    node: Path,
+    reporter: Reporter,
+    ai_url: str | None,
+    stop: asyncio.Event,
 ) -> None:
     async with AsyncExitStack() as stack:
-        listener, front_port = _listen(ports, stack)
+        listener, front_port = _listen(ports, stack, patience)
         stage = _Stage(data=data, node=node, front_port=front_port, api=_url(listener.getsockname()[1]))
         await stage.run(listener, stack, reporter, ai_url, stop)
 
@@ -187,7 +196,7 @@ async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, object]) -> boo
     return False
 
 
-def _listen(ports: Ports, stack: AsyncExitStack) -> tuple[socket.socket, int]:
+def _listen(ports: Ports, stack: AsyncExitStack, patience: float = 0.0) -> tuple[socket.socket, int]:
     """Takes the API port, and finds a front port that can be had now (the host takes it a second later)."""
     if ports.front == ports.api != 0:
         raise UserError(
@@ -196,14 +205,28 @@ def _listen(ports: Ports, stack: AsyncExitStack) -> tuple[socket.socket, int]:
             got=ports.api,
             hint="choose another port for one of them; 0 takes a free one",
         )
-    listener = bind(ports.api, "api")
+    listener = bind(ports.api, "api", patience)
     stack.callback(listener.close)
-    with bind(ports.front, "front") as front:
+    with bind(ports.front, "front", patience) as front:
         return listener, int(front.getsockname()[1])
 
 
-def bind(port: int, which: str) -> socket.socket:
-    """A listening socket on loopback; ``which`` (front or api) names the setting in a UserError."""
+def bind(port: int, which: str, patience: float = 0.0) -> socket.socket:
+    """A listening socket on loopback; ``which`` (front or api) names the setting in a UserError.
+
+    ``patience``: seconds for which a port in use is tried again.
+    """
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return _bind(port, which)
+        except PortInUse:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _bind(port: int, which: str) -> socket.socket:
     variable = "SLUICEWAY_LOCAL_PORT" if which == "front" else "SLUICEWAY_LOCAL_API_PORT"
     if not 0 <= port <= 65535:
         hint = "choose one in that range; 0 takes a free one"
@@ -266,13 +289,16 @@ def _runtime(ready: HostReady, api: str, code: str) -> Runtime:
     )
 
 
-def _end_leftovers(data: Path, patience: float = 5.0) -> None:
-    """After ``kill -9``: waits for the old host to see its pipe closed, then ends what is still there."""
+def _end_leftovers(data: Path, patience: float = 5.0) -> bool:
+    """After ``kill -9``: waits for the old host to see its pipe closed, then ends what is still there.
+
+    True if there was a stage that had not stopped by itself.
+    """
     left = load_runtime(data)
-    if left is None:
-        return
+    found = left is not None
     deadline = time.monotonic() + patience
-    for pid, start in left.children():
+    for pid, start in (*(left.children() if left else ()), *_recorded(data)):
+        found = found or is_same_process(pid, start)
         while is_same_process(pid, start) and time.monotonic() < deadline:
             time.sleep(0.05)
         if is_same_process(pid, start):
@@ -280,6 +306,16 @@ def _end_leftovers(data: Path, patience: float = 5.0) -> None:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
     remove_runtime(data)
+    return found
+
+
+def _recorded(data: Path) -> Iterator[tuple[int, str]]:
+    """The host and its children by the host's own record: it may have begun after runtime.json was written."""
+    try:
+        record = json.loads((data / "data" / "processes.json").read_text(encoding="utf-8"))
+        yield from [(int(one["pid"]), str(one["start"])) for one in (record["host"], *record["children"])]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
 
 
 async def _end_server(server: Server, serving: asyncio.Task[None]) -> None:

@@ -180,8 +180,8 @@ _STOLEN = """
 import sys
 from sluiceway.local import daemon, daemon_stage
 find, taken = daemon_stage._listen, [int(sys.argv.pop(1))]
-def stolen(ports, stack):
-    listener, front = find(ports, stack)
+def stolen(ports, stack, *more):
+    listener, front = find(ports, stack, *more)
     return listener, taken.pop() if taken else front
 daemon_stage._listen = stolen
 sys.exit(daemon.main(sys.argv[1:]))
