@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -13,6 +14,11 @@ from pathlib import Path, PurePosixPath
 from sluiceway.errors import UserError
 from sluiceway.pipeline.checks.facts import Limits
 from sluiceway.pipeline.checks.pickles import NAMES
+
+UNREADABLE = (
+    zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, struct.error, zlib.error, lzma.LZMAError,
+)  # fmt: skip
+"""What reading a damaged archive, or one packed by a method that Python lacks, raises; bz2 raises OSError."""
 
 _SMALL = 16 * 2**20
 """Bytes below which a high ratio harms nobody."""
@@ -46,7 +52,7 @@ def _zip(path: Path, limits: Limits) -> None:
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+    except UNREADABLE as error:
         raise UserError("this archive can't be read", path=str(path), got=str(error), hint="pack it again") from error
     if len(members) > limits.max_members:
         raise _bomb(path, f"holds {len(members)} files, and {limits.max_members} are allowed")
@@ -80,7 +86,7 @@ def _stream(path: Path, opener: Callable[[Path], gzip.GzipFile | bz2.BZ2File | l
             while chunk := file.read(_CHUNK):
                 total += len(chunk)
                 _amount(path, total, limits)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+    except (OSError, *UNREADABLE) as error:
         raise UserError("this archive can't be read", path=str(path), got=str(error), hint="pack it again") from error
 
 

