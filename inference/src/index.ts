@@ -35,9 +35,12 @@ async function serve(request: Request, env: Env): Promise<Response> {
 }
 
 export default {
-  async fetch(request: Request, env: Env): Promise<Response> {
+  async fetch(request: Request, env: Env, ctx: ExecutionContext): Promise<Response> {
     try {
-      return await serve(request, env);
+      const serving = serve(request, env);
+      // A client that leaves must not take along what it was doing in its turn: the next would wait for it.
+      ctx.waitUntil(serving.catch(() => undefined));
+      return await serving;
     } catch (error) {
       const fault = error instanceof InferenceError ? error : new InferenceError(500, "internal_error", textOf(error));
       // The gateway words the two for its client; of anything else the client hears no cause, so it stands here.

@@ -26,9 +26,12 @@ export interface Limits {
 const MIB = 1024 * 1024;
 export const LIMITS: Limits = { heap: 88 * MIB, models: 32 * MIB };
 
-/** The models of this isolate, by digest: loaded once however many ask at once, the longest unused given up first. */
+/**
+ * The models of this isolate, by digest; the longest unused given up first. For one caller at a time (`Turn`), so that
+ * a model is loaded once however many ask at once.
+ */
 export class Models {
-  readonly #kept = new Map<string, Promise<Loaded>>();
+  readonly #kept = new Map<string, Loaded>();
   readonly #bucket: Bucket;
   readonly #runtime: Runtime;
   readonly #limits: Limits;
@@ -46,25 +49,19 @@ export class Models {
   async get(parts: Parts): Promise<Loaded> {
     const files = [parts.graph, ...parts.weights, parts.tokenizer];
     const name = files.map(({ sha256 }) => sha256).join(" ");
-    const kept = this.#kept.get(name);
+    const found = this.#kept.get(name) ?? (await this.#load(parts));
     this.#kept.delete(name);
-    const found = kept ?? this.#load(parts, [...this.#kept]);
     this.#kept.set(name, found); // last in the order of use
-    try {
-      return await found;
-    } catch (error) {
-      if (this.#kept.get(name) === found) this.#kept.delete(name);
-      throw error;
-    }
+    return found;
   }
 
-  async #load({ graph, weights, tokenizer }: Parts, others: readonly [string, Promise<Loaded>][]): Promise<Loaded> {
+  async #load({ graph, weights, tokenizer }: Parts): Promise<Loaded> {
     const bytes = [graph, ...weights].reduce((sum, file) => sum + file.bytes, 0);
     if (bytes > this.#limits.models) {
       const message = `${graph.key} and its weights have ${bytes} bytes, an isolate takes ${this.#limits.models}`;
       throw new InferenceError(422, "model_too_large", message);
     }
-    await this.#makeRoom(bytes, others);
+    await this.#makeRoom(bytes);
     const words = new WordPiece(new TextDecoder().decode(await download(this.#bucket, tokenizer)));
     const content = await download(this.#bucket, graph);
     const beside = new Map<string, Uint8Array>();
@@ -77,14 +74,13 @@ export class Models {
   }
 
   /** The heap doesn't shrink, but what a released model had in it is used again. */
-  async #makeRoom(bytes: number, others: readonly [string, Promise<Loaded>][]): Promise<void> {
-    const loaded = await Promise.all(others.map(([, loading]) => loading.catch(() => null)));
-    let taken = loaded.reduce((sum, one) => sum + (one?.bytes ?? 0), 0);
-    for (const [at, one] of loaded.entries()) {
+  async #makeRoom(bytes: number): Promise<void> {
+    let taken = [...this.#kept.values()].reduce((sum, one) => sum + one.bytes, 0);
+    for (const [name, one] of this.#kept) {
       if (this.#runtime.heapBytes() + bytes <= this.#limits.heap && taken + bytes <= this.#limits.models) return;
-      this.#kept.delete((others[at] as [string, unknown])[0]);
-      taken -= one?.bytes ?? 0;
-      await one?.session.release();
+      this.#kept.delete(name);
+      taken -= one.bytes;
+      await one.session.release();
     }
   }
 }

@@ -32,3 +32,19 @@ it("tells who comes when too many are here to come again, and takes others once 
   await Promise.all(here);
   await expect(turn.take(async () => 1)).resolves.toBe(1);
 });
+
+it("passes by one whose request has died, running or waiting, and not by one that is still there", async () => {
+  let now = 0;
+  const turn = new Turn(2, () => now);
+  void turn.take(() => new Promise(() => undefined));
+  let done = false;
+  const next = turn.take(async () => {
+    done = true;
+  });
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(done).toBe(false);
+  now = 30_001;
+  await next;
+  expect([done, turn.waiting]).toEqual([true, 0]);
+  await expect(turn.take(async () => 1)).resolves.toBe(1);
+});
