@@ -1,14 +1,18 @@
 """Which process a process id means.
 
 Ids are used again, so whoever remembers one remembers the start time as the kernel tells it too. Only the standard
-library is imported here.
+library is imported with this.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from sluiceway.progress import Progress
 
 
 def process_start(pid: int) -> str | None:
@@ -33,3 +37,23 @@ def _linux_start(pid: int) -> str | None:
 def is_same_process(pid: int, start: str | None) -> bool:
     """Whether the process that started at ``start`` still runs as ``pid``; never, for a start that is not known."""
     return start is not None and process_start(pid) == start
+
+
+@contextmanager
+def held(lock_file: Path, progress: Progress, waiting: str, poll: float) -> Iterator[None]:
+    """Holds a lock that the system drops when its holder dies; waits, visibly, while another process has it.
+
+    ``waiting`` is what is shown then; ``poll``: seconds between two tries.
+    """
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(lock_file)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        with progress.step(waiting):
+            lock.acquire(poll_interval=poll)
+    try:
+        yield
+    finally:
+        lock.release()

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import httpx
 
-from bench.rollout.load import PATIENCE_S, Asked, Crowd, Gateway, journal
+from bench.rollout.load import PATIENCE_S, Asked, Crowd, Gateway, bring_up, journal
 from bench.rollout.report import Goal
 from sluiceway.errors import SluicewayError
 from tests.e2e.checkout import Checkout, make_checkout
@@ -108,7 +108,7 @@ def _stage() -> Iterator[Checkout]:
         _git(checkout, "config", "user.email", "ann@example.com")
         try:
             _write(checkout, None)
-            _up(checkout)
+            bring_up(checkout)
             yield checkout
         finally:
             checkout.sluiceway("local", "stop")
@@ -139,20 +139,11 @@ def _git(checkout: Checkout, *words: str) -> None:
         raise SluicewayError(f"git {words[0]} failed: {done.stderr[-300:]}")
 
 
-def _up(checkout: Checkout) -> Gateway:
-    up = checkout.sluiceway("up", "local")
-    if up.code:
-        raise SluicewayError(f"the stage did not come up: {up.err[-1000:]}")
-    local = checkout.root / ".sluiceway/local"
-    key, admin_key = ((local / name).read_text().strip() for name in ("api-key", "admin-key"))
-    return Gateway(checkout.sluiceway("output", "local", "url").out.strip(), key, admin_key)
-
-
 def _round(checkout: Checkout, number: int) -> list[Back]:
     """What breaks a round off is said of each of its ways, and no reason to lose the others."""
     try:
         _write(checkout, number)
-        return asyncio.run(_back(checkout, _up(checkout)))
+        return asyncio.run(_back(checkout, bring_up(checkout)))
     except (httpx.HTTPError, SluicewayError, OSError, LookupError, ValueError) as error:
         why = f"{type(error).__name__}: {error}"[:300]
         return [Back(way, 0, 0, 0, 0, 0, 0, 0, broken=why) for way in WAYS]
@@ -176,7 +167,7 @@ async def _back(checkout: Checkout, gateway: Gateway) -> list[Back]:
             found = [await _found(crowds[way], began[way], began[way]) for way in WAYS[:2]]
             began["revert"] = time.time() * 1000
             await asyncio.to_thread(_git, checkout, "revert", "--no-edit", "HEAD")
-            await asyncio.to_thread(_up, checkout)
+            await asyncio.to_thread(bring_up, checkout)
             ended = time.time() * 1000
             await asyncio.sleep(AFTER_S)
             found.append(await _found(crowds["revert"], began["revert"], ended))

@@ -20,7 +20,7 @@ from typing import Any
 import httpx
 
 from bench.rollout.live_report import Run
-from bench.rollout.load import PATIENCE_S, Crowd, Gateway, settle
+from bench.rollout.load import PATIENCE_S, Crowd, Gateway, bring_up, settle
 from sluiceway.errors import SluicewayError
 from sluiceway.local.faults import client as faults
 from sluiceway.progress import human_seconds
@@ -102,12 +102,7 @@ def _up(checkout: Checkout, attempt: int) -> Gateway:
     head = path.read_text("utf-8").partition("  sluiceway:models:\n")[0]
     models = [_rollout(kind, _model(kind, place), attempt) for kind in KINDS for place in range(PLACES)]
     path.write_text("".join((head, "  sluiceway:models:\n", *models)), "utf-8")
-    up = checkout.sluiceway("up", "local")
-    if up.code:
-        raise SluicewayError(f"the stage did not come up: {up.err[-1000:]}")
-    local = checkout.root / ".sluiceway/local"
-    key, admin_key = ((local / name).read_text().strip() for name in ("api-key", "admin-key"))
-    return Gateway(checkout.sluiceway("output", "local", "url").out.strip(), key, admin_key)
+    return bring_up(checkout)
 
 
 def _rollout(kind: Kind, name: str, attempt: int) -> str:

@@ -12,6 +12,9 @@ from typing import Any
 
 import httpx
 
+from sluiceway.errors import SluicewayError
+from tests.e2e.checkout import Checkout
+
 LOOK_S = 0.25
 PATIENCE_S = 30.0
 AFTER_S = 3.0
@@ -43,6 +46,16 @@ class Gateway:
     url: str
     key: str
     admin_key: str
+
+
+def bring_up(checkout: Checkout) -> Gateway:
+    """Brings the checkout's local stage up as its files say."""
+    up = checkout.sluiceway("up", "local")
+    if up.code:
+        raise SluicewayError(f"the stage did not come up: {up.err[-1000:]}")
+    local = checkout.root / ".sluiceway/local"
+    key, admin_key = ((local / name).read_text().strip() for name in ("api-key", "admin-key"))
+    return Gateway(checkout.sluiceway("output", "local", "url").out.strip(), key, admin_key)
 
 
 @dataclass

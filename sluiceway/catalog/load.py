@@ -15,8 +15,7 @@ from sluiceway.catalog.catalog import Catalog
 from sluiceway.catalog.checks import Where
 from sluiceway.catalog.model import File, ModelFile, Version
 from sluiceway.catalog.workers_ai import MODELS
-from sluiceway.domain.fault import Fault
-from sluiceway.domain.model import ArtifactFile, Model, ModelVersion, Price, check_model_name, parse_ref
+from sluiceway.domain.model import ArtifactFile, Model, ModelVersion, Price, parse_ref
 from sluiceway.domain.stage import LOCAL
 from sluiceway.errors import UserError
 from sluiceway.settings import yaml_file
@@ -55,10 +54,7 @@ def _model(folder: Path, path: Path) -> Model:
     def where(dotted: str) -> str:
         return f"{shown}: {dotted}" if dotted else shown
 
-    try:
-        name = check_model_name(path.stem)
-    except Fault as fault:
-        raise UserError(fault.message, path=shown, got=fault.got, hint=fault.hint) from None
+    name = yaml_file.model_name(path, shown)
     try:
         stated = ModelFile.model_validate(yaml_file.read(path, shown))
     except ValidationError as error:

@@ -18,10 +18,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from sluiceway.engine.release import VERSION
-from sluiceway.processes import is_same_process, process_start
+from sluiceway.processes import held, is_same_process, process_start
 from sluiceway.progress import Progress
 
 _STAMP = "engine.json"
@@ -54,17 +52,10 @@ class Store:
     def locked(self, progress: Progress, poll: float = 0.5) -> Iterator[None]:
         """Holds the store alone; waits, visibly, while another process works in it."""
         self.root.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.root / f"{self.version}.lock")
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            with progress.step("waiting for another process that is getting the engine"):
-                lock.acquire(poll_interval=poll)
-        try:
+        waiting = "waiting for another process that is getting the engine"
+        with held(self.root / f"{self.version}.lock", progress, waiting, poll):
             self._sweep()
             yield
-        finally:
-            lock.release()
 
     @contextmanager
     def scratch(self, progress: Progress) -> Iterator[Path]:

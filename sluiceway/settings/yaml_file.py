@@ -14,6 +14,8 @@ from typing import Any
 
 import yaml
 
+from sluiceway.domain.fault import Fault
+from sluiceway.domain.model import check_model_name
 from sluiceway.errors import UserError
 
 
@@ -119,3 +121,11 @@ def _hint(error: yaml.MarkedYAMLError) -> str:
     told = f"{error.context} {error.problem}"
     found = next((hint for words, hint in _HINTS if words in told), None)
     return found or "look at this line and the one above: indentation, quotes, colons"
+
+
+def model_name(path: Path, shown: str) -> str:
+    """The name of what a file is of: its own, without the ending. UserError for one that a model can't have."""
+    try:
+        return check_model_name(path.stem)
+    except Fault as fault:
+        raise UserError(fault.message, path=shown, got=fault.got, hint=fault.hint) from None

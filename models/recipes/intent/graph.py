@@ -26,6 +26,11 @@ def model_bytes(weights: NDArray[np.float32], bias: NDArray[np.float32], labels:
         [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["batch", classes])],
         [numpy_helper.from_array(weights, "weights"), numpy_helper.from_array(bias, "bias")],
     )
+    return finished(graph, {"labels": ",".join(labels)})
+
+
+def finished(graph: onnx.GraphProto, properties: dict[str, str]) -> bytes:
+    """The checked file of a classifier, with what the Worker reads of it as ``properties``."""
     model = helper.make_model(
         graph,
         producer_name="sluiceway",
@@ -33,6 +38,6 @@ def model_bytes(weights: NDArray[np.float32], bias: NDArray[np.float32], labels:
         ir_version=IR_VERSION,
         opset_imports=[helper.make_opsetid("", OPSET)],
     )
-    helper.set_model_props(model, {"labels": ",".join(labels)})
+    helper.set_model_props(model, properties)
     onnx.checker.check_model(model, full_check=True)
     return bytes(model.SerializeToString(deterministic=True))

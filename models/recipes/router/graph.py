@@ -8,11 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from models.recipes.intent.graph import INPUT, IR_VERSION, OPSET, OUTPUT
+from models.recipes.intent.graph import INPUT, OUTPUT, finished
 from models.recipes.router import features
 from models.recipes.router.logistic import SCALE, Whole
 
@@ -64,15 +63,6 @@ def model_bytes(linear: Linear, labels: tuple[str, ...]) -> bytes:
             numpy_helper.from_array(linear.bias, "bias"),
         ],
     )
-    model = helper.make_model(
-        graph,
-        producer_name="sluiceway",
-        producer_version="1",
-        ir_version=IR_VERSION,
-        opset_imports=[helper.make_opsetid("", OPSET)],
-    )
     lengths = ",".join(map(str, features.LENGTHS))
     properties = {"labels": ",".join(labels), "lengths": lengths, "cap": str(features.CAP), "norm": "l2"}
-    helper.set_model_props(model, properties)
-    onnx.checker.check_model(model, full_check=True)
-    return bytes(model.SerializeToString(deterministic=True))
+    return finished(graph, properties)

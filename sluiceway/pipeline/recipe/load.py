@@ -12,8 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sluiceway.domain.fault import Fault
-from sluiceway.domain.model import Task, check_model_name
+from sluiceway.domain.model import Task
 from sluiceway.domain.stage import nearest
 from sluiceway.errors import UserError
 from sluiceway.pipeline.passes.settings import PASS_BLOCKS, Int8Static, PassBlock
@@ -118,10 +117,7 @@ def load(root: Path, asked: str, document: Mapping[str, Any] | None = None) -> R
     def where(dotted: str) -> str:
         return f"{shown}: {dotted}" if dotted else shown
 
-    try:
-        name = check_model_name(path.stem)
-    except Fault as fault:
-        raise UserError(fault.message, path=shown, got=fault.got, hint=fault.hint) from None
+    name = yaml_file.model_name(path, shown)
     said = yaml_file.read(path, shown) if document is None else dict(document)
     try:
         stated = RecipeFile.model_validate(said)

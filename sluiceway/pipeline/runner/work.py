@@ -13,12 +13,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from sluiceway.errors import SluicewayError
 from sluiceway.pipeline.runner import record
 from sluiceway.pipeline.runner.record import Record
 from sluiceway.pipeline.runner.stage import Stage
+from sluiceway.processes import held
 from sluiceway.progress import Progress
 
 _MAKING = ".making-"
@@ -42,17 +41,9 @@ class Work:
         except FileExistsError:
             hint = "name a folder, or a place for a new one"
             raise SluicewayError("isn't a folder to work in", path=str(self.root), hint=hint) from None
-        lock = FileLock(self.root / _LOCK)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            with progress.step(f"waiting for another build of {name}"):
-                lock.acquire(poll_interval=poll)
-        try:
+        with held(self.root / _LOCK, progress, f"waiting for another build of {name}", poll):
             self._sweep()
             yield
-        finally:
-            lock.release()
 
     def folder(self, stage: Stage) -> Path:
         return self.root / stage.digest

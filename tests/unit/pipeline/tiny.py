@@ -151,6 +151,11 @@ def classifier(folder: Path, features: int = 64, labels: int = 2) -> Model:
 def tokenizer(folder: Path, size: int = 96) -> Path:
     """A tokenizer.json of ``size`` words, `[PAD]` and `[UNK]` first; words are split at white space."""
     vocabulary = {"[PAD]": 0, "[UNK]": 1} | {f"word{number}": number for number in range(2, size)}
+    return word_level(folder, vocabulary)
+
+
+def word_level(folder: Path, vocabulary: dict[str, int]) -> Path:
+    """A tokenizer.json of these words, `[UNK]` among them."""
     found: dict[str, Any] = {
         "version": "1.0",
         "truncation": None,

@@ -7,9 +7,9 @@ import struct
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from sluiceway.pipeline.package import Meta
+from tests.unit.pipeline import tiny
 
 META = Meta(
     model="tiny",
@@ -30,19 +30,7 @@ WORDS = ["[UNK]", "Hi", "模", "型", "!", "[CLS]", "[SEP]", "</s>"]
 
 
 def tokenizer_json(folder: Path) -> None:
-    words = {word: at for at, word in enumerate(WORDS)}
-    document: dict[str, Any] = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [],
-        "normalizer": None,
-        "pre_tokenizer": {"type": "Whitespace"},
-        "post_processor": None,
-        "decoder": None,
-        "model": {"type": "WordLevel", "vocab": words, "unk_token": "[UNK]"},
-    }
-    (folder / "tokenizer.json").write_text(json.dumps(document))
+    tiny.word_level(folder, {word: at for at, word in enumerate(WORDS)})
 
 
 def vocab_and_merges(folder: Path) -> None:
