@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
+from sluiceway.cloudflare import r2
 from sluiceway.engine.resolve import Engine, resolve
 from sluiceway.local import lifecycle
 from sluiceway.local.runtime_file import Runtime
 from sluiceway.progress import Progress
 from sluiceway.workspace import Workspace
+from tests.local.host.driver import Host
 from tests.node import NODE
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
 
 CHECKOUT = Path(__file__).parents[2]
 _LINES = 40
@@ -58,3 +64,23 @@ def local_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStage
         yield LocalStage(data, runtime)
     finally:
         lifecycle.stop(data)
+
+
+@pytest.fixture(scope="module")
+def r2_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
+    """A data plane with the bucket ``models``, once without and once with a jurisdiction."""
+    running = Host(tmp_path_factory.mktemp("host"))
+    buckets = [
+        {"id": "models", "name": "models", "jurisdiction": "default"},
+        {"id": "eu_models", "name": "models", "jurisdiction": "eu"},
+    ]
+    try:
+        assert running.put(running.world(r2=buckets)).status_code == 200
+        yield running
+    finally:
+        running.stop()
+
+
+@pytest.fixture(scope="module")
+def r2_client(r2_host: Host) -> S3Client:
+    return r2.client(f"{r2_host.front}/cdn-cgi/local/r2/s3", "a" * 32, "b" * 64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench.publish import MB, Place, measure
-from sluiceway.cloudflare import r2
 from sluiceway.domain.model import ModelRef
 from sluiceway.errors import SluicewayError, UserError
 from sluiceway.pipeline.publish.gc import decide, remove
@@ -25,23 +23,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
 MIB = 1 << 20
-BUCKETS = [{"id": "models", "name": "models", "jurisdiction": "default"}]
 REF = ModelRef("tiny", 1)
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    running = Host(tmp_path_factory.mktemp("host"))
-    try:
-        assert running.put(running.world(r2=BUCKETS)).status_code == 200
-        yield running
-    finally:
-        running.stop()
-
-
-@pytest.fixture(scope="module")
-def client(host: Host) -> S3Client:
-    return r2.client(f"{host.front}/cdn-cgi/local/r2/s3", "a" * 32, "b" * 64)
 
 
 def folder_of(path: Path, seed: int) -> tuple[Path, tuple[RecordFile, ...]]:
@@ -56,8 +38,8 @@ def folder_of(path: Path, seed: int) -> tuple[Path, tuple[RecordFile, ...]]:
 
 
 @pytest.mark.long
-def test_a_version_goes_there_once_comes_back_and_is_cleared_away(client: S3Client, tmp_path: Path) -> None:
-    bucket = Bucket("local", "models", client, artifact_key)
+def test_a_version_goes_there_once_comes_back_and_is_cleared_away(r2_client: S3Client, tmp_path: Path) -> None:
+    bucket = Bucket("local", "models", r2_client, artifact_key)
     folder, files = folder_of(tmp_path / "a" / "package", 1)
     assert publish(bucket, REF, folder, files).already is False
     assert publish(bucket, REF, folder, files).already is True
@@ -79,9 +61,9 @@ def test_a_version_goes_there_once_comes_back_and_is_cleared_away(client: S3Clie
 
 @pytest.mark.long
 def test_r2_02_an_upload_that_was_killed_at_60_percent_sends_the_rest_in_bounded_memory(
-    host: Host, tmp_path: Path
+    r2_host: Host, tmp_path: Path
 ) -> None:
-    place = Place(f"{host.front}/cdn-cgi/local/r2/s3", "a" * 32, "b" * 64, "models")
+    place = Place(f"{r2_host.front}/cdn-cgi/local/r2/s3", "a" * 32, "b" * 64, "models")
     found = measure(place, tmp_path, 90 * MB, 1, print)
     assert 0 < found.again <= 0.4
     assert max(run.peak_mb for run in found.ours) < 300

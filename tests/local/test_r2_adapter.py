@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,25 +17,6 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
 MIB = 1 << 20
-BUCKETS = [
-    {"id": "models", "name": "models", "jurisdiction": "default"},
-    {"id": "eu_models", "name": "models", "jurisdiction": "eu"},
-]
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
-    running = Host(tmp_path_factory.mktemp("host"))
-    try:
-        assert running.put(running.world(r2=BUCKETS)).status_code == 200
-        yield running
-    finally:
-        running.stop()
-
-
-@pytest.fixture(scope="module")
-def client(host: Host) -> S3Client:
-    return r2.client(f"{host.front}/cdn-cgi/local/r2/s3", "a" * 32, "b" * 64)
 
 
 @pytest.fixture
@@ -48,34 +28,34 @@ def file(tmp_path: Path) -> tuple[Path, str]:
 
 
 @pytest.mark.parametrize("single", [16 * MIB, MIB], ids=["one request", "parts of 5 MiB"])
-def test_a_file_is_there_byte_for_byte_and_sent_once(client: S3Client, file: tuple[Path, str], single: int) -> None:
+def test_a_file_is_there_byte_for_byte_and_sent_once(r2_client: S3Client, file: tuple[Path, str], single: int) -> None:
     path, digest = file
     key = f"models/{single}/{digest}/model.onnx"
     sizes = r2.Sizes(single=single, part=5 * MIB)
-    first = r2.upload(client, "models", key, path, digest, "application/octet-stream", sizes=sizes)
-    again = r2.upload(client, "models", key, path, digest, "application/octet-stream", sizes=sizes)
+    first = r2.upload(r2_client, "models", key, path, digest, "application/octet-stream", sizes=sizes)
+    again = r2.upload(r2_client, "models", key, path, digest, "application/octet-stream", sizes=sizes)
     assert (first.uploaded, again.uploaded) == (True, False)
-    assert client.get_object(Bucket="models", Key=key)["Body"].read() == path.read_bytes()
-    assert r2.head(client, "models", key) == r2.ObjectHead(first.etag, path.stat().st_size, digest)
-    r2.delete(client, "models", key)
-    assert r2.head(client, "models", key) is None
-    r2.delete(client, "models", key)
+    assert r2_client.get_object(Bucket="models", Key=key)["Body"].read() == path.read_bytes()
+    assert r2.head(r2_client, "models", key) == r2.ObjectHead(first.etag, path.stat().st_size, digest)
+    r2.delete(r2_client, "models", key)
+    assert r2.head(r2_client, "models", key) is None
+    r2.delete(r2_client, "models", key)
 
 
 def test_tf_06_a_bucket_of_a_jurisdiction_is_another_bucket(
-    client: S3Client, file: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+    r2_client: S3Client, file: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, digest = file
     monkeypatch.setenv("SLUICEWAY_R2_ENDPOINT", "http://127.0.0.1/s3")
     bucket = r2.bucket_at_endpoint("models", "eu")
-    r2.upload(client, bucket, "k", path, digest, "application/octet-stream")
-    assert r2.head(client, bucket, "k") is not None
-    assert r2.head(client, "models", "k") is None
+    r2.upload(r2_client, bucket, "k", path, digest, "application/octet-stream")
+    assert r2.head(r2_client, bucket, "k") is not None
+    assert r2.head(r2_client, "models", "k") is None
 
 
-def test_a_wrong_secret_is_told_without_showing_it(host: Host, file: tuple[Path, str]) -> None:
+def test_a_wrong_secret_is_told_without_showing_it(r2_host: Host, file: tuple[Path, str]) -> None:
     path, digest = file
-    wrong = r2.client(f"{host.front}/cdn-cgi/local/r2/s3", "a" * 32, "c" * 64)
+    wrong = r2.client(f"{r2_host.front}/cdn-cgi/local/r2/s3", "a" * 32, "c" * 64)
     with pytest.raises(SluicewayError) as caught:
         r2.upload(wrong, "models", "k2", path, digest, "application/octet-stream")
     assert str(caught.value).startswith("r2://models: reading k2 failed: R2 answered 403")
