@@ -29,6 +29,7 @@ export function viewOf(model: string, changes: Partial<RolloutView> = {}): Rollo
       platform: false,
       gates: [gateOf()],
       readout: [],
+      figures: null,
       held: false,
     },
     ...{ spec_digest: "d", order: "o", revision: 7, release: "r-0123456789ab" },

@@ -98,10 +98,12 @@ describe("RolloutController", () => {
   /** Lets time pass for what the controller has written: everything happened that much earlier. */
   async function pass(seconds: number): Promise<void> {
     await runInDurableObject(stub, (_, { storage }) => {
-      const rows = storage.sql.exec<{ json: string }>("SELECT json FROM state WHERE entry = 'chat'").toArray();
+      const rows = storage.sql
+        .exec<{ json: string }>("SELECT json FROM state WHERE field = 'models' AND entry = 'chat'")
+        .toArray();
       const model = JSON.parse(rows[0]?.json ?? "") as { clock: { since: number } };
       model.clock.since -= seconds * 1_000;
-      storage.sql.exec("UPDATE state SET json = ? WHERE entry = 'chat'", JSON.stringify(model));
+      storage.sql.exec("UPDATE state SET json = ? WHERE field = 'models' AND entry = 'chat'", JSON.stringify(model));
       const alarm = JSON.stringify(Date.now() - 1_000);
       storage.sql.exec("UPDATE state SET json = ? WHERE field = 'alarm'", alarm);
     });

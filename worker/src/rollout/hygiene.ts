@@ -2,11 +2,12 @@ import type { Sums } from "../gates/block.ts";
 import { observe } from "../gates/gate.ts";
 import { isBad } from "./classify.ts";
 import { liveGates } from "./declared.ts";
+import { tallied } from "./figures.ts";
 import { runOf, settingsOf } from "./judging.ts";
 import { isRunning } from "./phases.ts";
 import { type Arm, type ModelState, modelOf, type Seen } from "./state.ts";
 import { steer } from "./steer.ts";
-import { put, type Turn } from "./turn.ts";
+import { keepFigures, put, type Turn } from "./turn.ts";
 import type { Batch, GateSpec, Outcome, RolloutSpec } from "./types.ts";
 
 /** Outcomes that go into the gates as one block, at most. */
@@ -36,7 +37,10 @@ export function takeBatch(turn: Turn, batch: Batch): void {
     const model = modelOf(turn.state, name);
     if (model === null || !isRunning(model.phase)) continue;
     const mine = <T extends { readonly model: string }>(all: readonly T[]) => all.filter((one) => one.model === name);
-    put(turn, name, absorbed(model, mine(batch.outcomes), mine(batch.feedback), turn.now));
+    const outcomes = mine(batch.outcomes);
+    put(turn, name, absorbed(model, outcomes, mine(batch.feedback), turn.now));
+    const figures = turn.state.figures?.[name];
+    if (figures !== undefined) keepFigures(turn, name, tallied(figures, outcomes, model, turn.now));
     steer(turn, name, "gates");
   }
 }

@@ -1,9 +1,10 @@
 import { restep } from "../gates/gate.ts";
 import { candidateOf, measuredWeights, shareOf, stepsOf, weightsAt } from "./declared.ts";
+import { newFigures } from "./figures.ts";
 import { armsOf } from "./judging.ts";
 import { duration, evidenceText, rolloutText } from "./sentences.ts";
 import type { Arm, ModelState } from "./state.ts";
-import { move, remember, type Turn } from "./turn.ts";
+import { keepFigures, move, remember, type Turn } from "./turn.ts";
 import type { GateName, Phase, RolloutSpec, Step } from "./types.ts";
 import { gatesOf } from "./views.ts";
 
@@ -41,6 +42,7 @@ const AFRESH = { pausedFrom: null, stoppedBy: null, uncontrolled: null, clock: n
 
 /** From checks to the first step, or to the fixed weights of a measurement. */
 export function start(turn: Turn, { name, model, rollout }: Subject, cause: string): void {
+  keepFigures(turn, name, newFigures(turn.now));
   const [first] = stepsOf(rollout);
   const begins = `${name}: ${rolloutText(name, rollout)} begins`;
   const gates = { arms: armsOf(rollout, [], turn.now), weightsSince: turn.now, since: turn.now };

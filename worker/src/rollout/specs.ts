@@ -1,11 +1,12 @@
 import { candidateOf, digestOf, measuredWeights, shareOf, weightsAt } from "./declared.ts";
+import { newFigures } from "./figures.ts";
 import { armsOf } from "./judging.ts";
 import { compareOrders } from "./order.ts";
 import { isRunning, isWatched, start } from "./phases.ts";
 import { oneLine, rolloutText, splitText } from "./sentences.ts";
 import { type Ended, type ModelState, modelOf } from "./state.ts";
 import { steer } from "./steer.ts";
-import { endsOf, move, refuse, remember, type Turn, tell } from "./turn.ts";
+import { endsOf, keepFigures, move, refuse, remember, type Turn, tell } from "./turn.ts";
 import type { ModelSpec, RolloutSpec, StageSpec } from "./types.ts";
 
 /** Specs beside the current one that a withdrawal can go back to. */
@@ -71,7 +72,8 @@ function newest(specs: readonly StageSpec[]): StageSpec[] {
 
 function forget(turn: Turn, name: string, model: ModelState, cause: string): void {
   const { [name]: _, ...models } = turn.state.models;
-  turn.state = { ...turn.state, models, revision: turn.state.revision + 1 };
+  const { [name]: __, ...figures } = turn.state.figures ?? {};
+  turn.state = { ...turn.state, models, figures, revision: turn.state.revision + 1 };
   tell(turn, name, model, { kind: "spec", sentence: `${name}: git declares it no longer.`, cause });
 }
 
@@ -98,6 +100,8 @@ function begin(turn: Turn, name: string, spec: ModelSpec, cause: string): void {
     reinstate(turn, name, model, rollout, end, cause);
   } else if (stays) keepOn(turn, name, old, model, rollout, cause);
   else if (rollout.checks.length > 0) {
+    // A person may promote it from here.
+    keepFigures(turn, name, newFigures(turn.now));
     const checking: ModelState = {
       ...model,
       phase: "checking",

@@ -1,5 +1,6 @@
 import type { Split } from "../config.ts";
 import type { GateState } from "../gates/gate.ts";
+import type { Figures } from "./figures.ts";
 import type { Batch, Command, GateName, JournalEntry, ModelSpec, Phase, StageSpec, Verdict } from "./types.ts";
 
 /** What is left of a hold or a watch, in milliseconds; `since` is null while it stands still. */
@@ -79,6 +80,8 @@ export interface StageState {
   /** By isolate. */
   readonly seen: Readonly<Record<string, Seen>>;
   readonly ended: Readonly<Record<string, readonly Ended[]>>;
+  /** Of each model's last rollout. Left out: none has begun since there are any. */
+  readonly figures?: Readonly<Record<string, Figures>>;
   readonly journalNumber: number;
   readonly alarm: number | null;
 }

@@ -1,7 +1,7 @@
 type Fields = Record<string, unknown>;
 
 /** Fields that are kept entry by entry: one model's batch must not write the whole stage again. */
-const SPLIT = new Set(["models", "seen"]);
+const SPLIT = new Set(["models", "seen", "figures"]);
 
 interface Row extends Record<string, SqlStorageValue> {
   field: string;
@@ -10,7 +10,7 @@ interface Row extends Record<string, SqlStorageValue> {
 }
 
 /**
- * A state of plain values in SQLite, a row for each field (and each entry of `models` and `seen`). States are never changed
+ * A state of plain values in SQLite, a row for each field (and each entry of those of `SPLIT`). States are never changed
  * in place, so that what is the same object as before need not be written.
  */
 export class StoredState<S extends object> {

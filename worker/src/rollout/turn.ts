@@ -1,3 +1,4 @@
+import type { Figures } from "./figures.ts";
 import { type Action, type Ended, type ModelState, modelOf, type Refusal, type StageState } from "./state.ts";
 import type { GateView, JournalEntry } from "./types.ts";
 
@@ -27,6 +28,11 @@ const KEPT_ENDS = 20;
 
 export function put(turn: Turn, name: string, model: ModelState): void {
   turn.state = { ...turn.state, models: { ...turn.state.models, [name]: model } };
+}
+
+export function keepFigures(turn: Turn, name: string, figures: Figures): void {
+  if (turn.state.figures?.[name] === figures) return;
+  turn.state = { ...turn.state, figures: { ...turn.state.figures, [name]: figures } };
 }
 
 /** Writes an entry on a model as it is now; nothing moves. */

@@ -181,6 +181,25 @@ export interface GateView {
   readonly passing: number;
 }
 
+/** What the requests of a rollout took and cost since it began, by version: for people, no gate reads it. */
+export interface FiguresView {
+  /** When it began, in milliseconds since the epoch. */
+  readonly since: number;
+  /** How much time each entry of `cost` is. */
+  readonly slot_ms: number;
+  /** Bucket `n` of a histogram holds what took from 2^(n / per_doubling) milliseconds on, to where the next one begins. */
+  readonly per_doubling: number;
+  readonly versions: readonly {
+    readonly version: number;
+    readonly requests: number;
+    /** Requests by bucket, of those that did not fail. `first_token`: of those that were streamed. */
+    readonly first_token: readonly number[];
+    readonly total: readonly number[];
+    /** By slot: requests whose cost is known, and what they cost in US dollars. */
+    readonly cost: readonly (readonly [requests: number, usd: number])[];
+  }[];
+}
+
 /** One model as `rollout show`, the dashboard and `report` read it. Times in milliseconds since the epoch. */
 export interface RolloutView {
   readonly model: string;
@@ -202,6 +221,8 @@ export interface RolloutView {
   readonly gates: readonly GateView[];
   /** Of `ab`: one row for each arm and gate. */
   readonly readout: readonly { readonly version: number; readonly gates: readonly GateView[] }[];
+  /** Of the last rollout; null before one began. */
+  readonly figures: FiguresView | null;
   /** Spec digests of this model that failed, and are not tried again. */
   readonly held: boolean;
   readonly spec_digest: string;

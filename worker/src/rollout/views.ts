@@ -1,6 +1,7 @@
 import { countsOf, difference } from "../gates/gate.ts";
 import { type Judgement, judge } from "../gates/verdict.ts";
 import { candidateOf, goldenMode, stepsOf } from "./declared.ts";
+import { figuresView } from "./figures.ts";
 import { runOf, settingsOf } from "./judging.ts";
 import { type Arm, type ModelState, modelOf, type StageState } from "./state.ts";
 import type { GateSpec, GateView, LiveSplits, RolloutSpec, RolloutView, Verdict } from "./types.ts";
@@ -34,6 +35,7 @@ export function viewOf(state: StageState, name: string, now: number): RolloutVie
       rollout?.strategy === "ab"
         ? arms.map((arm) => ({ version: arm.version, gates: armGates(model, rollout, arm) }))
         : [],
+    figures: figuresView(state.figures?.[name]),
     held: model.held,
     spec_digest: model.digest,
     order: state.spec?.order ?? "",
