@@ -1,5 +1,4 @@
-import type { HonoBase } from "hono/hono-base";
-import { admin } from "./endpoints/admin/admin.ts";
+import { addAdmin } from "./endpoints/admin/admin.ts";
 import { getArtifact } from "./endpoints/artifacts.ts";
 import { chatCompletions } from "./endpoints/chat-completions.ts";
 import { classify } from "./endpoints/classify.ts";
@@ -13,7 +12,7 @@ import { getModel, listModels } from "./endpoints/models.ts";
 import { readyz } from "./endpoints/readyz.ts";
 import { responses } from "./endpoints/responses.ts";
 import { simple } from "./endpoints/simple.ts";
-import type { Gateway, GatewayHono } from "./gateway.ts";
+import type { Gateway, GatewayMiddleware } from "./gateway.ts";
 import { access } from "./middleware/access.ts";
 import { accessLog } from "./middleware/access-log.ts";
 import { answerHeaders } from "./middleware/answer-headers.ts";
@@ -22,49 +21,47 @@ import { cors } from "./middleware/cors.ts";
 import { failure, notFound, onlyErrors } from "./middleware/failure.ts";
 import { rateLimit } from "./middleware/rate-limit.ts";
 import { requestId } from "./middleware/request-id.ts";
-import { newRoutes } from "./routes.ts";
+import { Routes } from "./routes.ts";
+
+/** Each path takes one method; any other is answered with 405. */
+const OPEN: readonly Endpoint[] = [
+  ["GET", "/healthz", healthz],
+  ["GET", "/readyz", readyz],
+];
+const ADMITTED: readonly Endpoint[] = [
+  ["POST", "/", simple],
+  ["POST", "/v1/chat/completions", chatCompletions],
+  ["POST", "/v1/completions", completions],
+  ["POST", "/v1/embeddings", embeddings],
+  ["POST", "/v1/classify", classify],
+  ["POST", "/v1/responses", responses],
+  ["DELETE", "/v1/responses/:id", deleteResponse],
+  ["POST", "/v1/feedback", feedback],
+  ["POST", "/v1/conversations", createConversation],
+  ["DELETE", "/v1/conversations/:id", deleteConversation],
+  ["GET", "/v1/models", listModels],
+  ["GET", "/v1/models/:id", getModel],
+  ["GET", "/v1/models/:name/artifacts/:version/:file", getArtifact],
+];
+
+type Endpoint = readonly [method: string, path: string, endpoint: GatewayMiddleware];
 
 /** The way of a request, from the outside in: this file is the order. */
-export function createApp(gateway: Gateway): HonoBase<GatewayHono> {
+export function createApp(gateway: Gateway): Routes {
   const { config } = gateway;
-  const app = newRoutes();
-  app.onError(failure);
-  app.notFound(notFound);
-  app.use(requestId(gateway), accessLog());
-  app.route("/_sluiceway", admin());
-  app.use(cors(config.cors), answerHeaders(), onlyErrors());
-
-  app.get("/healthz", healthz);
-  app.all("/healthz", methodNotAllowed("GET"));
-  app.get("/readyz", readyz);
-  app.all("/readyz", methodNotAllowed("GET"));
-
-  const admitted = [bodyLimit(config.limits.body_bytes), access(gateway), rateLimit(config.limits)] as const;
-  app.post("/", ...admitted, simple);
-  app.all("/", methodNotAllowed("POST"));
-  app.post("/v1/chat/completions", ...admitted, chatCompletions);
-  app.all("/v1/chat/completions", methodNotAllowed("POST"));
-  app.post("/v1/completions", ...admitted, completions);
-  app.all("/v1/completions", methodNotAllowed("POST"));
-  app.post("/v1/embeddings", ...admitted, embeddings);
-  app.all("/v1/embeddings", methodNotAllowed("POST"));
-  app.post("/v1/classify", ...admitted, classify);
-  app.all("/v1/classify", methodNotAllowed("POST"));
-  app.post("/v1/responses", ...admitted, responses);
-  app.all("/v1/responses", methodNotAllowed("POST"));
-  app.delete("/v1/responses/:id", ...admitted, deleteResponse);
-  app.all("/v1/responses/:id", methodNotAllowed("DELETE"));
-  app.post("/v1/feedback", ...admitted, feedback);
-  app.all("/v1/feedback", methodNotAllowed("POST"));
-  app.post("/v1/conversations", ...admitted, createConversation);
-  app.all("/v1/conversations", methodNotAllowed("POST"));
-  app.delete("/v1/conversations/:id", ...admitted, deleteConversation);
-  app.all("/v1/conversations/:id", methodNotAllowed("DELETE"));
-  app.get("/v1/models", ...admitted, listModels);
-  app.all("/v1/models", methodNotAllowed("GET"));
-  app.get("/v1/models/:id", ...admitted, getModel);
-  app.all("/v1/models/:id", methodNotAllowed("GET"));
-  app.get("/v1/models/:name/artifacts/:version/:file", ...admitted, getArtifact);
-  app.all("/v1/models/:name/artifacts/:version/:file", methodNotAllowed("GET"));
+  const app = new Routes(notFound, failure);
+  app.add(null, "/*", requestId(gateway), accessLog());
+  addAdmin(app, "/_sluiceway");
+  app.add(null, "/*", cors(config.cors), answerHeaders(), onlyErrors());
+  const admitted = [bodyLimit(config.limits.body_bytes), access(gateway), rateLimit(config.limits)];
+  for (const [table, before] of [
+    [OPEN, []],
+    [ADMITTED, admitted],
+  ] as const) {
+    for (const [method, path, endpoint] of table) {
+      app.add(method, path, ...before, endpoint);
+      app.add(null, path, methodNotAllowed(method));
+    }
+  }
   return app;
 }

@@ -1,4 +1,3 @@
-import type { Context, MiddlewareHandler } from "hono";
 import type { Access } from "./access/access.ts";
 import type { Principal } from "./access/principal.ts";
 import type { Ambient } from "./ambient.ts";
@@ -7,8 +6,8 @@ import type { ExactCache } from "./cache/exact.ts";
 import type { Flights } from "./cache/flights.ts";
 import type { SemanticCache } from "./cache/semantic.ts";
 import type { GatewayConfig } from "./config.ts";
+import type { Context } from "./context.ts";
 import type { Linears } from "./edge/linears.ts";
-import type { GatewayEnv } from "./env.ts";
 import type { Blocklist } from "./guard/blocklist.ts";
 import type { Outcomes } from "./outcomes/outcomes.ts";
 import type { RequestRecord } from "./record.ts";
@@ -46,6 +45,9 @@ export interface GatewayVariables {
   readBody: () => Promise<Uint8Array>;
 }
 
-export type GatewayHono = { Bindings: GatewayEnv; Variables: GatewayVariables };
-export type GatewayContext = Context<GatewayHono>;
-export type GatewayMiddleware = MiddlewareHandler<GatewayHono>;
+export type GatewayContext = Context;
+/** Answers, or hands on: what comes back from behind is in the context. */
+export type GatewayMiddleware = (
+  c: GatewayContext,
+  next: () => Promise<void>,
+) => Response | Promise<Response | undefined> | Promise<void>;

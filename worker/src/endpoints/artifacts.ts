@@ -5,7 +5,9 @@ import { modelNotFound } from "../routing/route.ts";
 
 /** `GET /v1/models/{name}/artifacts/{version}/{file}`: a file of a model version, streamed from R2, by its sha256. */
 export async function getArtifact(c: GatewayContext): Promise<Response> {
-  const { name = "", version = "", file: wanted = "" } = c.req.param() as Record<string, string>;
+  const name = c.req.param("name") ?? "";
+  const version = c.req.param("version") ?? "";
+  const wanted = c.req.param("file");
   assertModelAllowed(c.get("principal"), `${name}@${version}`);
   const { models } = c.get("gateway").config;
   const versions = Object.hasOwn(models, name) ? models[name]?.versions : undefined;

@@ -1,8 +1,7 @@
-import type { HonoBase } from "hono/hono-base";
-import type { GatewayHono } from "../../gateway.ts";
+import type { GatewayMiddleware } from "../../gateway.ts";
 import { bodyLimit } from "../../middleware/body-limit.ts";
 import { notFound, onlyErrors } from "../../middleware/failure.ts";
-import { newRoutes } from "../../routes.ts";
+import type { Routes } from "../../routes.ts";
 import { adminOnly } from "./admin-only.ts";
 import { purgeCache } from "./cache.ts";
 import { dashboard } from "./dashboard.ts";
@@ -13,27 +12,29 @@ import { spend } from "./spend.ts";
 const BODY_BYTES = 65_536;
 const COMMANDS = ["pause", "resume", "promote", "abort", "rollback"] as const;
 
+const ENDPOINTS: readonly (readonly [method: string, path: string, endpoint: GatewayMiddleware])[] = [
+  ["GET", "/keys", listKeys],
+  ["POST", "/keys", createKey],
+  ["GET", "/keys/:id", getKey],
+  ["POST", "/keys/:id/rotate", rotateKey],
+  ["POST", "/keys/:id/revoke", revokeKey],
+  ["POST", "/cache/purge", purgeCache],
+  ["GET", "/spend", spend],
+  ["GET", "/rollouts/dashboard", dashboard],
+  ["GET", "/rollouts", listRollouts],
+  ["GET", "/rollouts/journal", journal],
+  ["POST", "/rollouts/withdraw", withdraw],
+  ["GET", "/rollouts/:model", getRollout],
+  ["POST", "/rollouts/:model/checks", reportCheck],
+];
+
 /**
- * What only the stage's owner may do, under `/_sluiceway`. A table of its own, which ends here: none of it passes by
- * CORS, by the callers' keys and limits, or by any cache.
+ * What only the stage's owner may do, under `base`. It ends here, whatever is asked for: none of it passes by CORS, by
+ * the callers' keys and limits, or by any cache.
  */
-export function admin(): HonoBase<GatewayHono> {
-  const app = newRoutes();
-  app.use(onlyErrors(), adminOnly(), bodyLimit(BODY_BYTES));
-  app.get("/keys", listKeys);
-  app.post("/keys", createKey);
-  app.get("/keys/:id", getKey);
-  app.post("/keys/:id/rotate", rotateKey);
-  app.post("/keys/:id/revoke", revokeKey);
-  app.post("/cache/purge", purgeCache);
-  app.get("/spend", spend);
-  app.get("/rollouts/dashboard", dashboard);
-  app.get("/rollouts", listRollouts);
-  app.get("/rollouts/journal", journal);
-  app.post("/rollouts/withdraw", withdraw);
-  app.get("/rollouts/:model", getRollout);
-  app.post("/rollouts/:model/checks", reportCheck);
-  for (const command of COMMANDS) app.post(`/rollouts/:model/${command}`, commandRollout(command));
-  app.all("*", notFound);
-  return app;
+export function addAdmin(app: Routes, base: string): void {
+  app.add(null, `${base}/*`, onlyErrors(), adminOnly(), bodyLimit(BODY_BYTES));
+  for (const [method, path, endpoint] of ENDPOINTS) app.add(method, base + path, endpoint);
+  for (const command of COMMANDS) app.add("POST", `${base}/rollouts/:model/${command}`, commandRollout(command));
+  app.add(null, `${base}/*`, notFound);
 }
