@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from sluiceway.catalog.lora_bases import LORA_BASES
 from sluiceway.catalog.model import ModelFile, Version
 from sluiceway.catalog.workers_ai import MODELS, RETIRED
 from sluiceway.domain.model import Model, ModelVersion, Task
@@ -24,6 +25,8 @@ def check(stated: ModelFile, version: Version, where: Where) -> None:
         _served(version, where)
     if version.backend == "workers-ai":
         _workers_ai(stated.task, version, where)
+    if version.lora is not None:
+        _lora(version, version.lora, where)
     if version.backend == "openai":
         _openai(version, where)
     else:
@@ -108,6 +111,17 @@ def _workers_ai(task: Task, version: Version, where: Where) -> None:
         hint = f"Workers AI has for {task}: {_listed(task)}"
         message = f"this model's task is {MODELS[version.id].task}, not {task}"
         raise UserError(message, path=where("id"), got=version.id, hint=hint)
+
+
+def _lora(version: Version, lora: str, where: Where) -> None:
+    if version.backend != "workers-ai":
+        hint = "take lora out, or write backend: workers-ai"
+        if version.backend == "openai":
+            hint = "take lora out; a server of one's own knows an adapter by a name of its own, which is the id"
+        raise UserError(f"{_a(version)} has no lora", path=where("lora"), got=lora, hint=hint)
+    if version.id not in LORA_BASES:
+        hint = f"take lora out, or write an id that takes adapters: {', '.join(LORA_BASES)}"
+        raise UserError(f"{version.id} takes no LoRA adapters", path=where("lora"), got=lora, hint=hint)
 
 
 def _listed(task: Task) -> str:

@@ -95,6 +95,7 @@ def _version(folder: Path, stated: ModelFile, version: Version, where: Where) ->
         number=ref.number,
         backend=version.backend,
         id=version.id,
+        lora=version.lora,
         prompt=_prompt(folder, version, where("prompt_file")),
         parameters=MappingProxyType(parameters),
         files=files,

@@ -38,6 +38,8 @@ def digest(version: ModelVersion) -> str:
         meaning["base_url"] = version.base_url
     if version.provider is not None:
         meaning["provider"] = version.provider
+    if version.lora is not None:
+        meaning["lora"] = version.lora
     return release.digest(meaning)
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from sluiceway.catalog.lora_bases import check_adapter_name
 from sluiceway.domain.base_url import check_base_url
 from sluiceway.domain.fault import Fault
 from sluiceway.domain.model import Backend, Task, check_model_name, parse_ref
@@ -102,6 +103,7 @@ class File(Block):
 class Version(Block):
     """``prompt_file``: the prompt in a file of its own, e.g. ``prompts/chat-3.md``, relative to models/.
 
+    ``lora``: the name of the adapter that a workers-ai version's model answers with, as it was published.
     ``base_url``, ``secret``, ``provider`` and ``guided`` (clients may send vLLM's ``guided_json`` and its like) are an
     openai version's. ``context_window`` (tokens), ``price`` and ``vision`` are known of Workers AI's models without
     being stated.
@@ -110,6 +112,7 @@ class Version(Block):
     version: VersionRef
     backend: Backend
     id: str | None = None
+    lora: Annotated[str, AfterValidator(check_adapter_name)] | None = None
     prompt: str | None = None
     prompt_file: RelativePath | None = None
     parameters: Parameters = Parameters()

@@ -23,7 +23,7 @@ class Known:
     vision: bool = False
 
 
-def _chat(window: int | None, price: Price, *, vision: bool = False) -> Known:
+def _chat(window: int | None, price: Price | None, *, vision: bool = False) -> Known:
     return Known("chat", price, window, vision)
 
 
@@ -38,6 +38,11 @@ MODELS: Final[dict[str, Known]] = {
     "@cf/zai-org/glm-5.2": _chat(262_144, Price(1.40, 4.40, 0.26)),
     "@cf/zai-org/glm-5.3": _chat(1_048_576, Price(1.40, 4.40, 0.26)),
     "@cf/zai-org/glm-5.3-flash": _chat(None, Price(0.15, 0.50, 0.03), vision=True),
+    # These four take LoRA adapters (lora_bases.py). They are in beta, for which Cloudflare publishes no price.
+    "@cf/meta-llama/llama-2-7b-chat-hf-lora": _chat(8_192, None),
+    "@cf/mistral/mistral-7b-instruct-v0.2-lora": _chat(15_000, None),
+    "@cf/google/gemma-2b-it-lora": _chat(8_192, None),
+    "@cf/google/gemma-7b-it-lora": _chat(3_500, None),
     "@cf/baai/bge-m3": _embed(0.012),
     "@cf/baai/bge-small-en-v1.5": _embed(0.020),
     "@cf/baai/bge-base-en-v1.5": _embed(0.067),

@@ -72,6 +72,7 @@ class ModelVersion:
     """What answers as ``model@number``; never changed once it was released.
 
     ``id`` is the backend's own name of the model and is None for ``onnx``, which has ``files`` instead.
+    ``lora``: the adapter that a ``workers-ai`` model answers with, by its name in the account.
     An ``openai`` version is asked at ``base_url`` with the secret named ``secret``, or as ``provider`` of the
     stage's AI Gateway; ``guided``: clients may send it vLLM's ``guided_json`` and its like. Price, window (tokens
     of prompt and answer) and ``vision`` say what is known of the model, and may be corrected; None means unknown.
@@ -81,6 +82,7 @@ class ModelVersion:
     number: int
     backend: Backend
     id: str | None = None
+    lora: str | None = None
     prompt: str | None = None
     parameters: Mapping[str, Parameter] = field(default_factory=lambda: MappingProxyType({}))
     files: tuple[ArtifactFile, ...] = ()

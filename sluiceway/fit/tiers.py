@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from sluiceway.catalog.lora_bases import MAX_BYTES, MAX_RANK, base_of_shape
 from sluiceway.catalog.workers_ai import MODELS, RETIRED
 from sluiceway.fit.cards import Load, Plan
 from sluiceway.fit.count import Parameters
@@ -21,15 +22,6 @@ HEAP: Final = 2.8
 OTHERS: Final = 10 * 10**6
 """The Worker's script, its objects and the tokenizer."""
 EDGE_FORMATS: Final = ("int8", "int4")
-
-LORA_BASES: Final[dict[tuple[str, int, int, int], str]] = {
-    ("llama", 4096, 32, 32): "@cf/meta-llama/llama-2-7b-chat-hf-lora",
-    ("mistral", 4096, 32, 8): "@cf/mistral/mistral-7b-instruct-v0.2-lora",
-    ("gemma", 2048, 18, 1): "@cf/google/gemma-2b-it-lora",
-    ("gemma", 3072, 28, 16): "@cf/google/gemma-7b-it-lora",
-}
-"""Family, width, layers, key heads -> the base on Workers AI that takes adapters."""
-VOCABULARIES: Final = {"llama": 32_000, "mistral": 32_000, "gemma": 256_000}
 
 
 @dataclass(frozen=True)
@@ -71,7 +63,9 @@ def workers_ai(shape: Shape, ids: tuple[str, ...], context: int = 1) -> Tier:
         return Tier("Workers AI", False, f"{' or '.join(served)} has a window of {widest:,} tokens there")
     base = lora_base(shape)
     if base:
-        return Tier("Workers AI", True, f"as a LoRA adapter on {base}: rank 8 and 100 MB at most are sure")
+        return Tier(
+            "Workers AI", True, f"as a LoRA adapter on {base}: rank {MAX_RANK} and {human_bytes(MAX_BYTES)} at most"
+        )
     return Tier("Workers AI", False, "not in its catalogue, which takes no weights of one's own, and no base for LoRA")
 
 
@@ -81,10 +75,10 @@ def _window(id: str) -> int | None:
 
 def lora_base(shape: Shape) -> str | None:
     """The base model that an adapter for this shape can be put on, if its shape is one of them."""
-    if not isinstance(shape.attention, Grouped) or shape.vocab != VOCABULARIES.get(shape.model_type):
+    if not isinstance(shape.attention, Grouped):
         return None
-    key = (shape.model_type, shape.hidden, shape.layers, shape.attention.kv_heads)
-    return LORA_BASES.get(key)
+    found = base_of_shape(shape.model_type, shape.hidden, shape.layers, shape.attention.kv_heads, shape.vocab)
+    return found.id if found else None
 
 
 def gpu(plans: tuple[Plan, ...], best: Plan | None) -> Tier:

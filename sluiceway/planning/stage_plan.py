@@ -139,7 +139,7 @@ class StagePlan:
 
     def _version(self, version: ModelVersion) -> Json:
         document: dict[str, Json] = {"backend": version.backend}
-        for name in ("id", "base_url", "secret", "provider", "context_window", "prompt"):
+        for name in ("id", "lora", "base_url", "secret", "provider", "context_window", "prompt"):
             if (stated := getattr(version, name)) is not None:
                 document[name] = stated
         if version.price is not None:

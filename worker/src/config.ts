@@ -25,6 +25,8 @@ const ModelVersion = v.object({
   backend: text,
   /** The backend's own name of the model. */
   id: v.optional(text),
+  /** Of a `workers-ai` backend: the LoRA adapter that the model answers with, by its name in the account. */
+  lora: v.nullish(text),
   /** Of an `openai` backend: the URL that `/chat/completions` is added to. */
   base_url: v.nullish(text),
   /** Of an `openai` backend: name of the secret that is its bearer token. Without: none is sent. */

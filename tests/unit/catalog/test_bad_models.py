@@ -97,8 +97,8 @@ WRONG: list[tuple[str, str, str]] = [
         "task: chat\n",
         "versions: is required",
         "add versions: a list; each entry is a mapping with keys of "
-        "version, backend, id, prompt, prompt_file, parameters, files, base_url, secret, provider, context_window, "
-        "price, vision, guided",
+        "version, backend, id, lora, prompt, prompt_file, parameters, files, base_url, secret, provider, "
+        "context_window, price, vision, guided",
     ),
     (
         chat(GLM % ", prompt_file: prompts/absent.md"),

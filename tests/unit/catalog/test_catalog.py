@@ -108,8 +108,10 @@ def test_the_digest_of_a_version_covers_all_that_it_answers_by(models: Models) -
         replace(version, files=(replace(version.files[0], name="n.onnx"),)),
         replace(version, base_url="https://up.test/v1"),
         replace(version, provider="openai"),
+        replace(version, lora="tone-1"),
+        replace(version, lora="tone-2"),
     ]
-    assert len({catalog.digest(other) for other in [version, *others]}) == 9
+    assert len({catalog.digest(other) for other in [version, *others]}) == 11
 
 
 def test_what_is_known_of_a_model_may_be_corrected_without_a_new_version(models: Models) -> None:

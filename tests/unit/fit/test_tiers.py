@@ -89,7 +89,8 @@ def test_a_model_of_the_shape_of_a_base_goes_there_as_an_adapter() -> None:
     mistral = llama(**MISTRAL)
     assert lora_base(mistral) == "@cf/mistral/mistral-7b-instruct-v0.2-lora"
     found = workers_ai(mistral, ())
-    assert found.fits and "as a LoRA adapter on @cf/mistral/mistral-7b-instruct-v0.2-lora" in found.detail
+    assert found.fits
+    assert found.detail == "as a LoRA adapter on @cf/mistral/mistral-7b-instruct-v0.2-lora: rank 32 and 300 MB at most"
     for changed in (
         {"vocab_size": 32_768},
         {"num_hidden_layers": 31},

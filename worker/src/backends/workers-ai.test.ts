@@ -36,6 +36,17 @@ describe("Workers AI backend", () => {
     expect(ai.lastRun.options).toMatchObject({ gateway: { id: "gw" }, extraHeaders: { "x-session-affinity": "s1" } });
   });
 
+  it("asks for the adapter of the version, and never for one that a client names", async () => {
+    const { ai, backend: workersAi } = backend(answerWith("Hi") as (run: AiRun) => Response);
+    const version = { backend: "workers-ai", id: "@cf/google/gemma-2b-it-lora", lora: "support-tone-1" };
+    await workersAi.complete(call({ version, parameters: { max_tokens: 9, lora: "somebody-elses" } }));
+    expect(ai.lastRun.inputs.lora).toBe("support-tone-1");
+    await piecesOf(await workersAi.stream(call({ version })));
+    expect(ai.lastRun.inputs).toMatchObject({ stream: true, lora: "support-tone-1" });
+    await workersAi.complete(call({ parameters: { max_tokens: 9, lora: "somebody-elses" } }));
+    expect(ai.lastRun.inputs).not.toHaveProperty("lora");
+  });
+
   it("always asks a stream for its usage", async () => {
     const { ai, backend: workersAi } = backend(answerWith("Hi") as (run: AiRun) => Response);
     await piecesOf(await workersAi.stream(call()));
@@ -136,6 +147,8 @@ describe("Workers AI backend", () => {
     [413, 5021, 400, "context_length_exceeded"],
     [429, 3039, 429, "upstream_rate_limited"],
     [410, 5028, 502, "upstream_refused"],
+    [404, 3037, 502, "upstream_refused"],
+    [400, 3039, 502, "upstream_refused"],
     [500, 3043, 502, "upstream_error"],
   ])("answers a refusal %d/%d with %d %s", async (status, internal, wanted, code) => {
     const run = backend(refuse(status, internal, "why", { "retry-after": "7" }) as () => Response).backend.complete(

@@ -78,6 +78,7 @@ export class WorkersAi implements Backend {
     for (const name of PASSED) {
       if (call.parameters[name] !== undefined) inputs[name] = call.parameters[name];
     }
+    if (call.version.lora) inputs.lora = call.version.lora;
     return this.#run(call, inputs, { "x-session-affinity": call.session });
   }
 
