@@ -21,7 +21,7 @@ from sluiceway.cli.rollout_view import as_text, entry_line, model_block, models_
 from sluiceway.errors import UserError
 from sluiceway.rollouts.client import Command, Rollouts
 from sluiceway.rollouts.history import Moment, moments, parse_moment, since_start, stamp, weights_text
-from sluiceway.rollouts.report import report_html
+from sluiceway.rollouts.report import report_document, report_html
 from sluiceway.rollouts.views import JournalEntry, RolloutView, StageView, document
 from sluiceway.rollouts.watching import Look, looks
 
@@ -172,7 +172,7 @@ def report(
     url: UrlOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Write MODEL's rollout as one HTML file to attach to a review: weights over time, gates, every decision."""
+    """Write MODEL's rollout as one HTML file for a review: weights, gates, latency, cost, every decision."""
     model, stage = _target(words)
     with open_admin(stage, url) as admin:
         rollouts = Rollouts(admin)
@@ -183,9 +183,8 @@ def report(
     target = out or Path("-".join(("rollout", *((model,) if model else ()), stage)) + ".html")
     _write(target, report_html(stage, views, told, _now()))
     if as_json:
-        print_json(
-            {"path": str(target), "stage": stage, "models": [view.model for view in views], "entries": len(told)}
-        )
+        head = {"path": str(target), "models": [view.model for view in views], "entries": len(told)}
+        print_json({**head, **report_document(stage, views, told)})
     else:
         print_text(str(target))
 

@@ -8,8 +8,10 @@ from html import escape
 from sluiceway.rollouts.history import stamp
 from sluiceway.rollouts.views import GateView, JournalEntry, Millis, RolloutView, Split
 
-_WIDTH, _HEIGHT = 720, 180
-_LEFT, _TOP = 40, 8
+WIDTH, HEIGHT = 720, 180
+LEFT, TOP = 40, 8
+FOOT = HEIGHT + 24
+"""Of a chart with a line of times under it."""
 
 
 def weights_chart(view: RolloutView, entries: Sequence[JournalEntry], now: Millis) -> str:
@@ -19,7 +21,7 @@ def weights_chart(view: RolloutView, entries: Sequence[JournalEntry], now: Milli
     began = points[0][0]
     span = max(1.0, max(at for at, _ in points) - began)
     versions = sorted({version for _, weights in points for version, _ in weights})
-    parts = [_grid(began, began + span)]
+    parts = [time_grid(began, began + span)]
     for place, version in enumerate(versions):
         below = set(versions[:place])
         upto = below | {version}
@@ -27,14 +29,14 @@ def weights_chart(view: RolloutView, entries: Sequence[JournalEntry], now: Milli
         title = escape(f"{view.model}@{version}")
         parts.append(f'<path class="arm arm{place % 6}" d="{path}"><title>{title}</title></path>')
     said = "; ".join(f"{stamp(at)}: {_named(view.model, weights)}" for at, weights in points[-12:])
-    return _svg("weights over time", said, parts, _HEIGHT + 24)
+    return svg("weights over time", said, parts, FOOT)
 
 
-def arms(view: RolloutView, entries: Sequence[JournalEntry]) -> list[tuple[int, str]]:
-    """The class of each version in ``weights_chart``, with its name: its legend."""
+def places(view: RolloutView, entries: Sequence[JournalEntry]) -> dict[int, int]:
+    """Which of six colours a version has in every chart of its model."""
     shown = [*(entry.weights for entry in entries), view.weights]
     versions = sorted({version for weights in shown for version, _ in weights})
-    return [(place % 6, f"{view.model}@{version}") for place, version in enumerate(versions)]
+    return {version: place % 6 for place, version in enumerate(versions)}
 
 
 def difference_chart(gate: GateView) -> str:
@@ -51,7 +53,7 @@ def difference_chart(gate: GateView) -> str:
         width = max(1.0, round(across(high) - across(low), 1))
         parts.append(f'<rect class="span {escape(gate.verdict)}" x="{across(low)}" y="8" width="{width}" height="8"/>')
     said = "no requests yet" if gate.difference is None else f"from {low * 100:+.2f} to {high * 100:+.2f} points"
-    return _svg(f"difference of {gate.name}", f"{said}, margin {gate.margin * 100:.2f} points", parts, 24, 200)
+    return svg(f"difference of {gate.name}", f"{said}, margin {gate.margin * 100:.2f} points", parts, 24, 200)
 
 
 def rates_chart(name: str, entries: Sequence[JournalEntry]) -> str | None:
@@ -62,14 +64,14 @@ def rates_chart(name: str, entries: Sequence[JournalEntry]) -> str | None:
     began, span = told[0][0], max(1.0, told[-1][0] - told[0][0])
     rates = {arm: [(at, getattr(gate, arm).rate) for at, gate in told] for arm in ("stable", "candidate")}
     top = max([0.01, *(rate for line in rates.values() for _, rate in line if rate is not None)])
-    parts = [_grid(began, began + span, f"{top:.1%}")]
+    parts = [time_grid(began, began + span, f"{top:.1%}")]
     for arm, line in rates.items():
-        marks = [(_x((at - began) / span), _y(rate / top)) for at, rate in line if rate is not None]
+        marks = [(x_at((at - began) / span), y_at(rate / top)) for at, rate in line if rate is not None]
         joined = " ".join(f"{x},{y}" for x, y in marks)
         parts.append(f'<polyline class="line {arm}" points="{joined}"><title>{arm}</title></polyline>')
     last = {arm: line[-1][1] for arm, line in rates.items()}
     said = ", ".join(f"{arm} {'-' if rate is None else f'{rate:.2%}'}" for arm, rate in last.items())
-    return _svg(f"bad share of {name} over time", f"at last {said}", parts, _HEIGHT + 24)
+    return svg(f"bad share of {name} over time", f"at last {said}", parts, FOOT)
 
 
 def _area(points: Sequence[tuple[float, float, float]]) -> str:
@@ -78,10 +80,10 @@ def _area(points: Sequence[tuple[float, float, float]]) -> str:
     lower: list[str] = []
     for place, (at, low, high) in enumerate(points):
         if place:
-            upper.append(f"{_x(at)},{_y(points[place - 1][2])}")
-            lower.append(f"{_x(at)},{_y(points[place - 1][1])}")
-        upper.append(f"{_x(at)},{_y(high)}")
-        lower.append(f"{_x(at)},{_y(low)}")
+            upper.append(f"{x_at(at)},{y_at(points[place - 1][2])}")
+            lower.append(f"{x_at(at)},{y_at(points[place - 1][1])}")
+        upper.append(f"{x_at(at)},{y_at(high)}")
+        lower.append(f"{x_at(at)},{y_at(low)}")
     return "M" + " L".join([*upper, *reversed(lower)]) + " Z"
 
 
@@ -93,29 +95,29 @@ def _named(model: str, weights: Split) -> str:
     return ", ".join(f"{model}@{version} {weight} %" for version, weight in weights)
 
 
-def _grid(began: Millis, ended: Millis, top: str = "100 %") -> str:
+def time_grid(began: Millis, ended: Millis, top: str = "100 %") -> str:
     lines = "".join(
-        f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 8}" y1="{_y(share)}" y2="{_y(share)}"/>'
+        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - 8}" y1="{y_at(share)}" y2="{y_at(share)}"/>'
         for share in (0, 0.25, 0.5, 0.75, 1)
     )
-    foot = _TOP + _HEIGHT + 12
+    foot = TOP + HEIGHT + 12
     return (
-        f'{lines}<text x="{_LEFT - 4}" y="{_y(1) + 8}" text-anchor="end">{escape(top)}</text>'
-        f'<text x="{_LEFT - 4}" y="{_y(0)}" text-anchor="end">0</text>'
-        f'<text x="{_LEFT}" y="{foot}">{stamp(began)}</text>'
-        f'<text x="{_WIDTH - 8}" y="{foot}" text-anchor="end">{stamp(ended)}</text>'
+        f'{lines}<text x="{LEFT - 4}" y="{y_at(1) + 8}" text-anchor="end">{escape(top)}</text>'
+        f'<text x="{LEFT - 4}" y="{y_at(0)}" text-anchor="end">0</text>'
+        f'<text x="{LEFT}" y="{foot}">{stamp(began)}</text>'
+        f'<text x="{WIDTH - 8}" y="{foot}" text-anchor="end">{stamp(ended)}</text>'
     )
 
 
-def _x(share: float) -> float:
-    return round(_LEFT + share * (_WIDTH - _LEFT - 8), 1)
+def x_at(share: float) -> float:
+    return round(LEFT + share * (WIDTH - LEFT - 8), 1)
 
 
-def _y(share: float) -> float:
-    return round(_TOP + (1 - share) * (_HEIGHT - 12), 1)
+def y_at(share: float) -> float:
+    return round(TOP + (1 - share) * (HEIGHT - 12), 1)
 
 
-def _svg(title: str, said: str, parts: Sequence[str], height: int, width: int = _WIDTH) -> str:
+def svg(title: str, said: str, parts: Sequence[str], height: int, width: int = WIDTH) -> str:
     told = f"<title>{escape(title)}</title><desc>{escape(said)}</desc>"
     return (
         f'<svg role="img" viewBox="0 0 {width} {height}" width="{width}" height="{height}">{told}{"".join(parts)}</svg>'

@@ -69,6 +69,28 @@ class ArmReadout:
 
 
 @dataclass(frozen=True)
+class VersionFigures:
+    """One version. ``first_token`` and ``total``: requests by bucket, of those that did not fail. ``cost``: by slot of
+    time, requests whose cost is known and what they cost in US dollars."""
+
+    version: int
+    requests: int
+    first_token: tuple[int, ...]
+    total: tuple[int, ...]
+    cost: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a rollout's requests took and cost since it began. Bucket ``n`` begins at 2^(n / per_doubling) ms."""
+
+    since: Millis
+    slot_ms: Millis
+    per_doubling: int
+    versions: tuple[VersionFigures, ...]
+
+
+@dataclass(frozen=True)
 class RolloutView:
     """One model. ``until``: when the hold or the watch is over; None while no clock runs."""
 
@@ -92,6 +114,7 @@ class RolloutView:
     order: str
     revision: int
     release: str
+    figures: Figures | None = None
 
     @property
     def running(self) -> bool:

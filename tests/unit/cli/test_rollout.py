@@ -163,7 +163,9 @@ def test_a_report_is_written_where_it_was_asked_for(
     assert run("report", "chat", "dev") == "rollout-chat-dev.html\n"
     assert "chat: begins." in (tmp_path / "rollout-chat-dev.html").read_text("utf-8")
     told = json.loads(run("report", "dev", "-o", "all.html", "--json"))
-    assert told == {"path": "all.html", "stage": "dev", "models": ["chat"], "entries": 1}
+    assert (told["path"], told["stage"], told["models"], told["entries"]) == ("all.html", "dev", ["chat"], 1)
+    assert told["rollouts"][0]["gates"][0]["name"] == "errors"
+    assert told["journal"][0]["sentence"] == "chat: begins."
     assert (tmp_path / "all.html").is_file()
 
 

@@ -34,7 +34,7 @@ def view(model: str = "chat", **changes: object) -> Json:
         "weights": [[1, 90], [2, 10]], "step": 1, "steps": steps, "since": BEGAN, "until": BEGAN + 600_000,
         "waiting": f"{model}: the gate errors needs more requests.", "platform": False, "gates": [gate()],
         "readout": [], "held": False, "spec_digest": "d1", "order": "2026-11-01T12:00:00Z\nv1", "revision": 7,
-        "release": "r-0123456789ab", **changes,
+        "release": "r-0123456789ab", "figures": None, **changes,
     }  # fmt: skip
 
 

@@ -42,7 +42,7 @@ class Tags(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in ("meta", "br", "line", "rect", "path", "polyline"):
+        if tag not in ("meta", "br", "line", "rect", "path", "polyline", "polygon"):
             self.open.append(tag)
         names = {name for name, _ in attrs}
         if tag in ("script", "link", "img", "iframe", "object") or names & {"src", "href", "action"}:
