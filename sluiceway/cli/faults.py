@@ -1,4 +1,4 @@
-"""``sluiceway local faults``: makes the local stage's models slow, busy, broken or gone, to see what follows."""
+"""``sluiceway local faults``: makes the local stage's models, or its Cloudflare API, slow, busy, broken or gone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sluiceway.workspace import Workspace
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Faults of the local stage's models. A restart of the stage ends all of them.",
+    help="Faults of the local stage's models and of its Cloudflare API. A restart of the stage ends all of them.",
 )
 
 
@@ -38,6 +38,19 @@ class Broken(StrEnum):
     tool = "tool"
 
 
+ApiOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Not of models: calls of Cloudflare's API, by product (kv, deployments, r2-s3) or all."),
+]
+PathsOption = Annotated[
+    list[str] | None, typer.Option(help="Of those, only paths such as '/queues*' below the account or zone.")
+]
+MethodOption = Annotated[list[str] | None, typer.Option(help="Of those, only this method, such as POST.")]
+AfterOption = Annotated[
+    bool, typer.Option("--after", help="With --api: the call is done, only its answer is lost or late.")
+]
+
+
 @app.command()
 def add(
     model: Annotated[
@@ -45,10 +58,14 @@ def add(
         typer.Option(help="A model (chat), a version (chat@2), an id, or a pattern such as '*kimi*'. Again for more."),
     ] = None,
     backend: Annotated[Backend | None, typer.Option(help="Only calls of this backend.")] = None,
+    api: ApiOption = None,
+    path: PathsOption = None,
+    method: MethodOption = None,
+    after: AfterOption = False,
     status: Annotated[int | None, typer.Option(help="Refuse with this HTTP status.")] = None,
-    code: Annotated[int | None, typer.Option(help="Refuse with this code of Workers AI, such as 3040.")] = None,
+    code: Annotated[int | None, typer.Option(help="Refuse with this code, such as 3040 of Workers AI.")] = None,
     retry_after: Annotated[int | None, typer.Option(help="Seconds told by a refusal.")] = None,
-    delay_ms: Annotated[int | None, typer.Option(help="Milliseconds before the first token.")] = None,
+    delay_ms: Annotated[int | None, typer.Option(help="Milliseconds before the first token, or the answer.")] = None,
     tokens_per_second: Annotated[float | None, typer.Option(help="No faster than this.")] = None,
     cut_after: Annotated[int | None, typer.Option(help="End the connection after so many tokens.")] = None,
     broken: Annotated[Broken | None, typer.Option(help="Send what is no JSON.")] = None,
@@ -63,16 +80,15 @@ def add(
     """Add a fault: effects may be combined, and the first fault that hits a call decides."""
     workspace = find_workspace()
     given = {
+        "api": api or (["all"] if path or method or after else None), "paths": path, "methods": method, "after": after,
         "models": _ids(workspace, model) if model else None, "backend": backend, "status": status, "code": code,
         "retry_after": retry_after, "delay_ms": delay_ms, "tokens_per_second": tokens_per_second,
         "cut_after": cut_after, "broken": broken, "refuse": refuse, "drop": drop, "share": share,
         "seconds": seconds, "count": count, "seed": seed,
     }  # fmt: skip
-    added = client.add(workspace.local, {name: value for name, value in given.items() if value is not None})
-    if as_json:
-        print_json(added)
-    else:
-        print_text(line(added))
+    stated = {name: value for name, value in given.items() if value is not None and value is not False}
+    added = client.add(workspace.local, stated)
+    print_json(added) if as_json else print_text(line(added))
 
 
 @app.command("list")
@@ -103,12 +119,18 @@ def clear(
 
 def line(fault: Mapping[str, Any]) -> str:
     """A fault on one line: ``1  glm-4.7-flash  status 429, share 0.5  hit 3 of 7``."""
-    models = ", ".join(str(name).rsplit("/", 1)[-1] for name in fault.get("models", ())) or "every model"
-    shown = ("id", "models", "considered", "hits", "seconds_left", "ended")
+    shown = ("id", "models", "api", "paths", "methods", "considered", "hits", "seconds_left", "ended")
     said = ", ".join(name if value is True else f"{name} {value}" for name, value in fault.items() if name not in shown)
     left = fault["seconds_left"]
     end = "  ended" if fault["ended"] else "" if left is None else f"  {left} s left"
-    return f"{fault['id']}  {models}  {said}  hit {fault['hits']} of {fault['considered']}{end}"
+    return f"{fault['id']}  {_of(fault)}  {said}  hit {fault['hits']} of {fault['considered']}{end}"
+
+
+def _of(fault: Mapping[str, Any]) -> str:
+    """Whose calls: models, or products of the API with paths and methods."""
+    if "api" in fault:
+        return " ".join(["api", *(",".join(fault[name]) for name in ("api", "methods", "paths") if fault.get(name))])
+    return ", ".join(str(name).rsplit("/", 1)[-1] for name in fault.get("models", ())) or "every model"
 
 
 def _ids(workspace: Workspace, names: list[str]) -> list[str]:

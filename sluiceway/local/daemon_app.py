@@ -25,10 +25,11 @@ from sluiceway.local.ai.sink import EventSink
 from sluiceway.local.ai.stage import AiStage
 from sluiceway.local.api.app import ApiConfig, Control
 from sluiceway.local.api.app import routes as api_routes
-from sluiceway.local.api.errors import HostRejected
+from sluiceway.local.api.errors import HostError, HostRejected
 from sluiceway.local.api.host_client import HostClient
 from sluiceway.local.daemon_access import AccessLog
 from sluiceway.local.daemon_logs import RotatingLines
+from sluiceway.local.faults import routes as fault_routes
 from sluiceway.local.runtime_file import ACCOUNT_ID
 from sluiceway.local.store import Store
 
@@ -68,7 +69,10 @@ class StageApp:
         )
         self._control = Control(self._store, self._host, self._config)
         health = Route("/_local/health", _health, methods=["GET"])
-        routes = [health, *ai.routes(self._ai), *api_routes(self._control)]
+        faults = self._ai.faults
+        faults.changed = self._tell_faults
+        asked = fault_routes.of_s3(faults, secret)
+        routes = [health, asked, *ai.routes(self._ai), *api_routes(self._control, faults)]
         self.asgi: ASGIApp = AccessLog(Starlette(routes=routes))
 
     def host_config(self, front_port: int, admin_token: str, s3: Mapping[str, str]) -> dict[str, object]:
@@ -81,6 +85,7 @@ class StageApp:
             "admin_token": admin_token,
             "ai_url": f"{self._api_url}/_local/ai/{self._secret}",
             "sink_url": f"{self._api_url}/_local/sink/{self._secret}",
+            "fault_url": f"{self._api_url}/_local/fault/{self._secret}",
             "s3": dict(s3),
             "default_host_suffix": "workers.dev",
         }
@@ -88,12 +93,19 @@ class StageApp:
     async def host_ready(self, admin_url: str, admin_token: str) -> None:
         """Points the API at a host that has just started, and gives it the whole world."""
         self._host.retarget(admin_url, admin_token)
+        await self._tell_faults()
         try:
             await self._control.sync()
         except HostRejected as error:
             # What was accepted once can't run any more (a file is gone, the runtime is another). Without the API
             # there would be no way to put it right, so the stage comes up with the Workers missing.
             log.error("the Workers of this stage can't run and have to be deployed again: %s", error.message)
+
+    async def _tell_faults(self) -> None:
+        try:
+            await self._host.put_faults(s3=self._ai.faults.any_s3)
+        except HostError as error:
+            log.warning("the Workers host was not told of faults and will be when it is ready: %s", error)
 
     def _gateway_exists(self, name: str) -> bool:
         # Cloudflare makes the one called "default" by itself when it is first used.

@@ -13,6 +13,8 @@ from sluiceway.local.api.http import build
 from sluiceway.local.api.kv import namespaces, values
 from sluiceway.local.api.r2 import buckets, objects
 from sluiceway.local.api.workers import beta, domains, scripts, settings, zone_routes
+from sluiceway.local.faults import hook
+from sluiceway.local.faults.active import Faults
 
 __all__ = ["ApiConfig", "Control", "routes"]
 
@@ -37,11 +39,16 @@ _TABLES = (
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
-def routes(control: Control) -> list[BaseRoute]:
-    """Routes under ``/client/v4``, the last of which answers every other path there (404, code 7003)."""
+def routes(control: Control, faults: Faults | None = None) -> list[BaseRoute]:
+    """Routes under ``/client/v4``, the last of which answers every other path there (404, code 7003).
+
+    ``faults``: those that calls meet once they are known to be allowed.
+    """
     found: list[BaseRoute] = [route for table in _TABLES for route in build(table, control)]
     found.append(Route("/client/v4/{path:rest}", _unknown, methods=list(_METHODS)))
-    return auth.guarded(found, control.config.token, control.config.account_id)
+    return auth.guarded(
+        hook.struck(found, faults) if faults else found, control.config.token, control.config.account_id
+    )
 
 
 async def _unknown(request: Request) -> Response:

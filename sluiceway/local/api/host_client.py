@@ -45,6 +45,11 @@ class HostClient:
     async def put_world(self, world: Mapping[str, Json]) -> dict[str, Json]:
         return _judged(await self._call("PUT", "/world", content=json.dumps(world).encode(), type_="application/json"))
 
+    async def put_faults(self, *, s3: bool) -> None:
+        """Whether a call of R2's S3 API is to ask first what it meets."""
+        body = json.dumps({"s3": s3}).encode()
+        _json(await self._call("PUT", "/faults", content=body, type_="application/json"))
+
     async def validate(self, worker: str, version: Mapping[str, Json]) -> dict[str, Json]:
         """``{"startup_time_ms", "handlers"}`` of a version that starts; HostRejected (10021) of one that doesn't."""
         body = json.dumps({"worker": worker, "version": version}).encode()

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
-from sluiceway.local.faults.fault import Backend, BadFaultError, Fault
+from sluiceway.local.faults.call import CallFault
+from sluiceway.local.faults.fault import Backend, Fault
+from sluiceway.local.faults.when import BadFaultError
 
 _MOST = 200
 _ENDED_KEPT = 50
+F = TypeVar("F", bound=Fault | CallFault, covariant=True)
+K = TypeVar("K", Fault, CallFault)
 
 
 @dataclass
-class Active:
+class Active(Generic[F]):
     """A fault with its number, its own chance, and how often it was considered and hit. Times in seconds."""
 
     number: int
-    fault: Fault
+    fault: F
     until: float | None
     chance: random.Random
     considered: int = 0
@@ -50,13 +54,17 @@ class Active:
 
 @dataclass
 class Faults:
-    """``clock``: seconds that only go up. Those that have ended stay listed until they are cleared."""
+    """``clock``: seconds that only go up. Those that have ended stay listed until they are cleared.
+
+    ``changed`` is told whenever some were added or cleared.
+    """
 
     clock: Callable[[], float] = time.monotonic
-    _active: list[Active] = field(default_factory=list, init=False)
+    changed: Callable[[], Awaitable[None]] | None = None
+    _active: list[Active[Fault | CallFault]] = field(default_factory=list, init=False)
     _last: int = field(default=0, init=False)
 
-    def add(self, fault: Fault) -> dict[str, Any]:
+    def add(self, fault: Fault | CallFault) -> dict[str, Any]:
         """Puts it behind those that are there. Numbers begin at 1 again once all are cleared."""
         now = self.clock()
         self._forget(now)
@@ -70,16 +78,35 @@ class Faults:
         self._active.append(added)
         return added.as_json(now)
 
-    def pick(self, model: str, backend: Backend, *, chat: bool, tools: bool) -> Active | None:
-        """The first that concerns a call and strikes; None when the call is to go well."""
+    def pick(self, model: str, backend: Backend, *, chat: bool, tools: bool) -> Active[Fault] | None:
+        """The first that concerns a call of a model and strikes; None when the call is to go well."""
+        return self._first(Fault, lambda fault: fault.concerns(model, backend, chat=chat, tools=tools))
+
+    def pick_call(self, method: str, path: str) -> Active[CallFault] | None:
+        """The same for a call of Cloudflare's API; ``path`` is below its base."""
+        return self._first(CallFault, lambda fault: fault.concerns(method, path))
+
+    def pick_s3(self, method: str, path: str) -> Active[CallFault] | None:
+        """The same for R2's S3 API; ``path`` is ``/bucket/key``."""
+        return self._first(CallFault, lambda fault: fault.concerns_s3(method, path))
+
+    def _first(self, kind: type[K], concerns: Callable[[K], bool]) -> Active[K] | None:
         if not self._active:
             return None
         now = self.clock()
         for each in self._active:
-            concerned = not each.ended(now) and each.fault.concerns(model, backend, chat=chat, tools=tools)
-            if concerned and each.strikes():
-                return each
+            if isinstance(each.fault, kind) and not each.ended(now) and concerns(each.fault) and each.strikes():
+                return cast(Active[K], each)
         return None
+
+    @property
+    def any_s3(self) -> bool:
+        """Whether one may concern R2's S3 API, at whose door nobody asks otherwise."""
+        return any(isinstance(each.fault, CallFault) and each.fault.of_s3 for each in self._active)
+
+    async def tell(self) -> None:
+        if self.changed:
+            await self.changed()
 
     def as_json(self) -> list[dict[str, Any]]:
         now = self.clock()

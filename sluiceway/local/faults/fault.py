@@ -1,4 +1,4 @@
-"""A fault: which calls of a model it concerns, what it does to them, how often, and until when.
+"""A fault of models: which calls it concerns, what it does to them, how often, and until when.
 
 | field               | means                                                                                  |
 | ------------------- | -------------------------------------------------------------------------------------- |
@@ -13,44 +13,32 @@
 | `broken`            | `json`: a body or an event that is no JSON; `tool`: arguments of a tool call that end early |
 | `refuse`            | the model declines: one sentence, finish reason `content_filter`                       |
 | `drop`              | the connection ends before any answer                                                  |
-| `share`             | of the calls concerned, by chance from `seed`                                          |
-| `seconds`, `count`  | ends after this time, or after this many calls hit                                     |
+| `share`, `seed`, `seconds`, `count` | as in `when.py`                                                        |
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from sluiceway.local.ai.errors import TABLE, AiError
 from sluiceway.local.ai.models import ALIASES, MODELS
+from sluiceway.local.faults.when import When
 
 Backend = Literal["workers-ai", "openai"]
 # The code that goes with a status when none is asked for.
 _USUAL_CODES = {400: 5006, 403: 5018, 404: 3042, 408: 3007, 413: 3006, 429: 3040}
-_EFFECTS = (
-    "status", "code", "delay_ms", "tokens_per_second", "cut_after", "broken", "refuse", "drop",
-)  # fmt: skip
 _CHAT_ALONE = ("tokens_per_second", "refuse")
 
 
-class BadFaultError(ValueError):
-    """What was asked for is no fault. ``path``: the field; ``hint``: what it may be."""
-
-    def __init__(self, path: str, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.path = path
-        self.message = message
-        self.hint = hint
-
-
-class Fault(BaseModel):
+class Fault(When):
     """As the table above says; frozen."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    does: ClassVar[tuple[str, ...]] = (
+        "status", "code", "delay_ms", "tokens_per_second", "cut_after", "broken", "refuse", "drop",
+    )  # fmt: skip
 
     models: list[str] = Field(default=[], max_length=50)
     backend: Backend | None = None
@@ -63,10 +51,6 @@ class Fault(BaseModel):
     broken: Literal["json", "tool"] | None = None
     refuse: bool = False
     drop: bool = False
-    share: float = Field(1.0, gt=0, le=1)
-    seconds: float | None = Field(None, gt=0, le=31_536_000)
-    count: int | None = Field(None, ge=1)
-    seed: int | None = None
 
     @field_validator("models")
     @classmethod
@@ -86,11 +70,6 @@ class Fault(BaseModel):
         if self.drop and len(endings) > 1:
             raise ValueError("a connection that is dropped tells no status and no code")
         return self
-
-    def effects(self) -> dict[str, Any]:
-        """What it does, by field."""
-        said = {name: getattr(self, name) for name in _EFFECTS}
-        return {name: value for name, value in said.items() if value is not None and value is not False}
 
     def concerns(self, model: str, backend: Backend, *, chat: bool, tools: bool) -> bool:
         """Whether a call is one of those that it may hit. ``model``: its id; ``tools``: it names some."""
@@ -115,30 +94,12 @@ class Fault(BaseModel):
             error.headers = {"retry-after": str(self.retry_after)}
         return error
 
-    def stated(self) -> dict[str, Any]:
-        """The fields that were given."""
-        return self.model_dump(exclude_defaults=True)
 
-
-def read_fault(body: Mapping[str, Any]) -> Fault:
-    """Checks what a client sent; BadFaultError for the first thing that is wrong."""
-    try:
-        return Fault.model_validate(dict(body))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        path = str(first["loc"][0]) if first["loc"] else "fault"
-        message = str(first["msg"]).removeprefix("Value error, ")
-        raise BadFaultError(path, message, _hint(path, first["type"])) from None
-
-
-def _hint(path: str, kind: str) -> str:
-    if kind == "extra_forbidden":
-        return f"known fields: {', '.join(Fault.model_fields)}"
+def hint(path: str) -> str | None:
+    """What a field of a fault of models may be, where that takes saying."""
     if path == "models":
         return f"a pattern such as '*kimi*', or one of {', '.join(model.short for model in MODELS.values())}"
-    if path == "fault":
-        return f"say what happens: one of {', '.join(_EFFECTS)}"
-    return "`sluiceway local faults add --help` says what each may be"
+    return None
 
 
 def is_known(name: str) -> bool:

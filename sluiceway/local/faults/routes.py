@@ -1,4 +1,4 @@
-"""Faults by HTTP: ``/client/v4/_local/faults``, behind the stage's token.
+"""Faults by HTTP: ``/client/v4/_local/faults``, behind the stage's token; and what the door of R2's S3 API asks.
 
 GET                 all of them
 POST {...}          adds one (or a list of them, all or none)
@@ -8,16 +8,19 @@ DELETE .../{id}     clears one
 
 from __future__ import annotations
 
+import hmac
 import json
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from sluiceway.local.ai import wire
+from sluiceway.local.faults import hook
 from sluiceway.local.faults.active import Faults
-from sluiceway.local.faults.fault import BadFaultError, read_fault
+from sluiceway.local.faults.read import read_fault
+from sluiceway.local.faults.when import BadFaultError
 
 PATH = "/client/v4/_local/faults"
 
@@ -29,15 +32,20 @@ def routes(faults: Faults) -> list[Route]:
         if http.method == "GET":
             return wire.enveloped(faults.as_json())
         if http.method == "DELETE":
-            return wire.enveloped({"cleared": faults.clear()})
+            cleared = faults.clear()
+            await faults.tell()
+            return wire.enveloped({"cleared": cleared})
         try:
-            return wire.enveloped(_added(faults, await http.body()))
+            added = _added(faults, await http.body())
         except BadFaultError as error:
             return _refused(400, error)
+        await faults.tell()
+        return wire.enveloped(added)
 
     async def one(http: Request) -> Response:
         number = http.path_params["number"]
         if faults.clear(number):
+            await faults.tell()
             return wire.enveloped({"cleared": 1})
         return _refused(404, BadFaultError("id", f"there is no fault {number}", "sluiceway local faults list"))
 
@@ -45,6 +53,18 @@ def routes(faults: Faults) -> list[Route]:
         Route(PATH, several, methods=["GET", "POST", "DELETE"]),
         Route(f"{PATH}/{{number:int}}", one, methods=["DELETE"]),
     ]
+
+
+def of_s3(faults: Faults, secret: str) -> Route:
+    """``POST /_local/fault/{secret}`` with ``{"method", "path"}``: what such a call is to meet, or null."""
+
+    async def asked(http: Request) -> Response:
+        if not hmac.compare_digest(str(http.path_params["secret"]).encode(), secret.encode()):
+            return Response(status_code=404)
+        call = await http.json()
+        return JSONResponse(hook.s3(faults, str(call["method"]), str(call["path"])))
+
+    return Route("/_local/fault/{secret}", asked, methods=["POST"])
 
 
 def _added(faults: Faults, sent: bytes) -> Any:  # noqa: ANN401 - an object for an object, a list for a list

@@ -7,6 +7,7 @@ import { CronError, parseCron } from "./cron.ts";
 import { forward } from "./forward.ts";
 import { SECRET_HEADER } from "./inside/table.ts";
 import { log, text } from "./log.ts";
+import type { S3Faults } from "./s3_faults.ts";
 import type { Schedule } from "./schedule.ts";
 import type { Stage } from "./stage.ts";
 import { parseVersion, parseWorld, WorldError } from "./world.ts";
@@ -30,13 +31,15 @@ async function readJson(request: IncomingMessage): Promise<Record<string, unknow
 export class AdminHttp {
   readonly #stage: Stage;
   readonly #schedule: Schedule;
+  readonly #faults: S3Faults;
   readonly #expected: Buffer;
   readonly #agent = new Agent({ keepAlive: false });
   readonly #server: Server;
 
-  constructor(stage: Stage, schedule: Schedule, token: string) {
+  constructor(stage: Stage, schedule: Schedule, faults: S3Faults, token: string) {
     this.#stage = stage;
     this.#schedule = schedule;
+    this.#faults = faults;
     this.#expected = Buffer.from(`Bearer ${token}`);
     // Kept longer than its client keeps a connection (5 s): else a call is now and then sent as it is closed, and lost.
     const kept = { requestTimeout: 0, keepAliveTimeout: 75_000 };
@@ -100,6 +103,11 @@ export class AdminHttp {
           const applied = await this.#stage.apply(parseWorld(await readJson(request)));
           this.#schedule.set(this.#stage.world.workers.filter((worker) => worker.deployment !== null));
           send(response, 200, applied);
+        };
+      case "PUT /faults":
+        return async (request, response) => {
+          this.#faults.on = (await readJson(request)).s3 === true;
+          send(response, 200, { s3: this.#faults.on });
         };
       case "POST /validate":
         return async (request, response) =>

@@ -15,6 +15,8 @@ export interface Config {
   readonly adminToken: string;
   readonly aiUrl: string;
   readonly sinkUrl: string | null;
+  /** Where it is told what a call of the S3 API is to meet. */
+  readonly faultUrl: string | null;
   readonly s3: S3Credentials;
   readonly hostSuffix: string;
   /** How long requests in flight may finish before a reload cuts them, in milliseconds. */
@@ -53,6 +55,7 @@ export function parseConfig(line: string): Config {
     adminToken: string(fields, "admin_token"),
     aiUrl: string(fields, "ai_url"),
     sinkUrl: fields.sink_url ? string(fields, "sink_url") : null,
+    faultUrl: fields.fault_url ? string(fields, "fault_url") : null,
     s3: { accessKeyId: string(s3, "access_key_id"), secretAccessKey: string(s3, "secret_access_key") },
     hostSuffix: string(fields, "default_host_suffix", "workers.dev"),
     drainMs: whole(fields, "drain_ms", 5_000),

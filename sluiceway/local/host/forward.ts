@@ -15,6 +15,8 @@ export interface Forwarding {
   readonly bodyLimit: number;
   /** How long to try again while nothing listens, as when the runtime has crashed and is coming back. */
   readonly patienceMs: number;
+  /** Called when the answer has come: true once the caller has got something in its place. */
+  readonly instead?: () => Promise<boolean>;
 }
 
 const RETRY_MS = 50;
@@ -181,6 +183,16 @@ class Exchange {
     });
     answer.on("error", () => this.#response.destroy());
     answer.on("aborted", () => this.#response.destroy());
+    if (this.#how.instead !== undefined) void this.#answerInstead(answer, this.#how.instead);
+    else this.#pass(answer);
+  }
+
+  async #answerInstead(answer: IncomingMessage, instead: () => Promise<boolean>): Promise<void> {
+    if (await instead()) answer.resume();
+    else this.#pass(answer);
+  }
+
+  #pass(answer: IncomingMessage): void {
     this.#response.writeHead(answer.statusCode ?? 502, answer.statusMessage, passedOn(answer));
     // A first chunk that came along goes out in the same packet; else the head must not wait for one.
     setImmediate(() => this.#response.flushHeaders());

@@ -10,11 +10,13 @@ import {
 } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { setTimeout } from "node:timers/promises";
 import { forward, plain } from "./forward.ts";
 import { Gate } from "./gate.ts";
 import { passedOn, steering } from "./headers.ts";
 import { CLIENT_IP_HEADER } from "./inside/table.ts";
 import { log, text } from "./log.ts";
+import { meet, type S3Faults } from "./s3_faults.ts";
 
 export interface Upstreams {
   /** Of the router's public socket, and of miniflare's own entry, which has the S3 service. */
@@ -38,11 +40,13 @@ export class Front {
   readonly #server: Server;
   readonly #gate = new Gate();
   readonly #bodyLimit: number;
+  readonly #faults: S3Faults;
   #agent = new Agent({ keepAlive: true });
   #upstreams: Upstreams | null = null;
 
-  constructor(bodyLimit: number) {
+  constructor(bodyLimit: number, faults: S3Faults) {
     this.#bodyLimit = bodyLimit;
+    this.#faults = faults;
     // Uploads and streams may take as long as they like.
     this.#server = createServer({ requestTimeout: 0, keepAliveTimeout: 65_000 });
     this.#server.on("request", (request, response) => void this.#serve(request, response));
@@ -114,6 +118,12 @@ export class Front {
     const path = request.url ?? "/";
     if (!path.startsWith("/") || !hasOneHost(request)) return plain(response, 400, "Bad Request\n", true);
     const s3 = path === S3_PREFIX || path.startsWith(`${S3_PREFIX}/`) || path.startsWith(`${S3_PREFIX}?`);
+    const [, below = ""] = s3 ? (path.split("?")[0] ?? "").split(S3_PREFIX) : [];
+    const met = s3 ? await this.#faults.ask(request.method ?? "GET", below) : null;
+    if (met !== null && !met.after) {
+      await setTimeout(met.delay_ms);
+      if (meet(met, request, response)) return;
+    }
     await forward(request, response, {
       upstream: () => ({
         url: s3 ? (this.#upstreams as Upstreams).entry : (this.#upstreams as Upstreams).router,
@@ -124,6 +134,14 @@ export class Front {
       drop: ["expect", CLIENT_IP_HEADER, ...(s3 ? steering(request) : [])],
       bodyLimit: s3 ? Number.POSITIVE_INFINITY : this.#bodyLimit,
       patienceMs: PATIENCE_MS,
+      ...(met?.after
+        ? {
+            instead: async () => {
+              await setTimeout(met.delay_ms);
+              return meet(met, request, response);
+            },
+          }
+        : {}),
     });
   }
 

@@ -6,6 +6,7 @@ import { type Config, ConfigError, readConfig } from "./config.ts";
 import { Front } from "./front.ts";
 import { log, text } from "./log.ts";
 import { guardLoopback } from "./loopback.ts";
+import { S3Faults } from "./s3_faults.ts";
 import { Schedule } from "./schedule.ts";
 import { Sink } from "./sink.ts";
 import { Stage } from "./stage.ts";
@@ -35,7 +36,8 @@ function leave(code: number): never {
 async function start(config: Config): Promise<Record<string, unknown>> {
   children = new Children(config.data);
   await children.recover();
-  const front = new Front(config.bodyLimit);
+  const faults = new S3Faults(config.faultUrl);
+  const front = new Front(config.bodyLimit, faults);
   const frontPort = await front.listen(config.frontPort);
   children.watch();
   guardLoopback();
@@ -44,7 +46,7 @@ async function start(config: Config): Promise<Record<string, unknown>> {
   const running = stage;
   children.onStageEnd = () => running.ended();
   const schedule = new Schedule((script, cron, time) => running.scheduled(script, cron, time));
-  const admin = new AdminHttp(running, schedule, config.adminToken);
+  const admin = new AdminHttp(running, schedule, faults, config.adminToken);
   const adminUrl = await admin.listen();
   return { ready: true, admin_url: adminUrl, front_port: frontPort, workerd_pid: running.workerdPid };
 }

@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from botocore.exceptions import ClientError, ConnectionClosedError, EndpointConnectionError
 from typer.testing import CliRunner
 
 from sluiceway.cli.main import app
+from sluiceway.cloudflare import r2
 from sluiceway.errors import UserError
+from sluiceway.local import lifecycle
 from sluiceway.local.faults import client
 from tests.local.daemon.test_whole_stage import Stage, started
 
@@ -101,11 +105,41 @@ def test_the_status_of_the_stage_tells_of_faults_that_are_on(stage: Stage) -> No
     assert [fault["id"] for fault in told("status")["faults"]] == [1, 2]
 
 
+def test_a_call_of_the_api_whose_answer_is_lost_was_made_all_the_same(stage: Stage) -> None:
+    added = say("faults", "add", "--api", "kv", "--method", "POST", "--drop", "--after", "--count", "1")
+    assert added == "1  api kv POST  drop, after, count 1  hit 0 of 0\n"
+    namespaces = f"{stage.account}/storage/kv/namespaces"
+    with pytest.raises(httpx.TransportError):
+        stage.client.post(namespaces, json={"title": "lost"})
+    assert [one["title"] for one in stage.client.get(namespaces).json()["result"]] == ["lost"]
+    assert "Traceback" not in (stage.data / "logs" / "control.log").read_text("utf-8")
+
+
+def test_the_s3_api_meets_its_faults_before_and_after_the_object_is_there(stage: Stage) -> None:
+    made = stage.client.post(f"{stage.account}/r2/buckets", json={"name": "hurt"})
+    assert made.is_success, made.text
+    keys = r2.credentials(lifecycle.read_token(stage.data), r2.local_token_id(lifecycle.read_token(stage.data)))
+    once = r2.client(stage.runtime.s3_url, keys.access_key_id, keys.secret_access_key, attempts=1)
+    for number, words in enumerate(
+        [("--drop",), ("--status", "503"), ("--drop", "--after"), ("--status", "500", "--after")]
+    ):
+        say("faults", "add", "--api", "r2-s3", "--method", "PUT", "--path", "/hurt/*", "--count", "1", *words)
+        with pytest.raises((ClientError, ConnectionClosedError, EndpointConnectionError)):
+            once.put_object(Bucket="hurt", Key=str(number), Body=b"x" * 300_000)
+    assert [one["Key"] for one in once.list_objects_v2(Bucket="hurt")["Contents"]] == ["2", "3"]
+    say("faults", "add", "--api", "r2-s3", "--status", "503", "--count", "2")
+    patient = r2.client(stage.runtime.s3_url, keys.access_key_id, keys.secret_access_key)
+    patient.put_object(Bucket="hurt", Key="4", Body=b"x")
+    assert patient.get_object(Bucket="hurt", Key="4")["Body"].read() == b"x"
+
+
 @pytest.mark.parametrize(
     ("words", "path"),
     [
         (("add",), "fault"),
         (("add", "--status", "200"), "status"),
+        (("add", "--api", "kw", "--drop"), "api"),
+        (("add", "--after"), "fault"),
         (("add", "--model", "nope", "--drop"), "--model"),
         (("add", "--drop", "--share", "2"), "share"),
         (("clear", "77"), "id"),

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from sluiceway.local.faults.active import Faults
-from sluiceway.local.faults.fault import BadFaultError, read_fault
+from sluiceway.local.faults.fault import Fault
+from sluiceway.local.faults.read import read_fault
+from sluiceway.local.faults.when import BadFaultError
 
 GLM = "@cf/zai-org/glm-4.7-flash"
 KIMI = "@cf/moonshotai/kimi-k2.6"
@@ -134,5 +136,5 @@ def test_what_is_no_fault_is_refused_by_the_name_of_its_field(fields: dict[str, 
 
 
 def test_a_status_has_its_usual_code_and_a_code_its_status() -> None:
-    refusals = [read_fault(fields).refusal() for fields in ({"status": 429}, {"code": 3036}, {"status": 503})]
+    refusals = [Fault.model_validate(fields).refusal() for fields in ({"status": 429}, {"code": 3036}, {"status": 503})]
     assert [(each.status, each.code) for each in refusals if each] == [(429, 3040), (429, 3036), (503, 3043)]
