@@ -23,6 +23,7 @@ from sluiceway.local.ai.remote import RemoteEngine
 from sluiceway.local.ai.scripted import ScriptedEngine
 from sluiceway.local.ai.sink import EventSink
 from sluiceway.local.ai.stage import AiStage
+from sluiceway.local.api import ai_finetunes
 from sluiceway.local.api.app import ApiConfig, Control
 from sluiceway.local.api.app import routes as api_routes
 from sluiceway.local.api.errors import HostError, HostRejected
@@ -61,6 +62,7 @@ class StageApp:
             base_url=api_url,
             limiter=_limiter(),
             gateway_exists=self._gateway_exists,
+            finetune=lambda named: ai_finetunes.find(self._store.committed, named),
         )
         self._config = ApiConfig(
             token=token,

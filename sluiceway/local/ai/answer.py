@@ -20,6 +20,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from sluiceway.local import connection
+from sluiceway.local.ai import lora
 from sluiceway.local.ai import request as inputs
 from sluiceway.local.ai.calls import Call
 from sluiceway.local.ai.engine import Engine, Event
@@ -114,7 +115,7 @@ def _faulty(stage: AiStage, call: Call, model: AiModel, body: Mapping[str, Any])
 async def _chat(
     stage: AiStage, engine: Engine, http: Request, call: Call, model: AiModel, body: Mapping[str, Any], shape: Shape
 ) -> Stream | dict[str, Any]:
-    request = inputs.chat(model, body)
+    request = lora.adapted(inputs.chat(model, body), stage.finetune)
     streamed = body.get("stream") is True
     head = Head(f"chatcmpl-{stage.new_id()}", int(stage.clock()), model.id)
     answer = Answer()

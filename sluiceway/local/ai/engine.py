@@ -32,7 +32,8 @@ class Tool:
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """A checked request. ``body`` is everything that the client sent, for engines that pass it on."""
+    """A checked request. ``lora``: the adapter's name or id, as it was asked for, then its name. ``body`` is everything
+    that the client sent, for engines that pass it on."""
 
     model: AiModel
     messages: tuple[Message, ...]
@@ -45,6 +46,7 @@ class ChatRequest:
     thinking: bool = False
     json_mode: bool = False
     schema: Mapping[str, Any] | None = None
+    lora: str | None = None
     body: Mapping[str, Any] = field(default_factory=dict)
 
 

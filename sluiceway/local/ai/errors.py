@@ -13,6 +13,7 @@ TABLE: dict[int, tuple[int, str]] = {
         "You have used up your daily free allocation of 10,000 neurons, please upgrade to Cloudflare's Workers Paid "
         "plan if you would like to continue usage.",
     ),
+    3037: (404, "Finetune not found"),
     3039: (429, "Too many requests for this model, please slow down."),
     3040: (429, "Capacity temporarily exceeded, please try again."),
     3041: (403, "The account is not allowed to access this model"),

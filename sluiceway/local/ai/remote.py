@@ -44,7 +44,9 @@ class RemoteEngine:
         """Always streams from the server, so that a caller who leaves stops it, whole answer or not."""
         body = {name: request.body[name] for name in _PASSED if request.body.get(name) is not None}
         body.setdefault("messages", [dict(each.raw) for each in request.messages])
-        body |= {"model": self._model or request.model.short, "max_tokens": request.max_tokens, "stream": True,
+        # vLLM and its like serve an adapter as a model of its own name.
+        name = request.lora or self._model or request.model.short
+        body |= {"model": name, "max_tokens": request.max_tokens, "stream": True,
                  "stream_options": {"include_usage": True}}  # fmt: skip
         sent = self._client.build_request("POST", f"{self._url}/chat/completions", json=body, headers=self._headers)
         response = await self._send(sent, stream=True)

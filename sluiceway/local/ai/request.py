@@ -65,6 +65,7 @@ def chat(model: AiModel, body: Mapping[str, Any]) -> ChatRequest:
         thinking=model.reasoning and (asked or options.reasoning_effort not in (None, "none")),
         json_mode=json_mode,
         schema=schema,
+        lora=options.lora or None,
         body=body,
     )
 

@@ -14,7 +14,8 @@ The last user message may ask for something in particular. Directives stand at i
 | ``#delay MS``          | MS milliseconds between tokens, streamed or not                           |
 | ``#error CODE``        | Workers AI's error CODE (3036, 3040, 5007, ...)                           |
 | ``#cut N``             | the connection breaks after N tokens                                      |
-| anything else          | ``[scripted <model>] ...``: says that it is a stand-in, quotes the prompt |
+| anything else          | ``[scripted <model>] ...``: says that it is a stand-in, quotes the prompt; |
+|                        | with a LoRA adapter ``[scripted <model> + <adapter>] ...``                |
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def write(request: ChatRequest) -> Script:
     elif not wanted:
         script = replace(script, text=_plain(request, rest, digest))
     elif wanted == "tool":
-        script = replace(script, text=f"[scripted {request.model.short}] There is no such tool.")
+        script = replace(script, text=f"[scripted {_who(request)}] There is no such tool.")
     if request.thinking:
         script = replace(script, reasoning=_thought(prompt, digest))
     return replace(script, text=_stopped(script.text, request.stop))
@@ -154,7 +155,7 @@ def _json_text(request: ChatRequest, rest: str, digest: bytes) -> str:
 
 
 def _plain(request: ChatRequest, rest: str, digest: bytes) -> str:
-    mark = f"[scripted {request.model.short}]"
+    mark = f"[scripted {_who(request)}]"
     last = request.messages[-1]
     if last.role == "tool":
         return f"{mark} The tool answered: {last.text[:_QUOTED]}"
@@ -165,6 +166,10 @@ def _plain(request: ChatRequest, rest: str, digest: bytes) -> str:
     if chinese:
         return f"{mark} 这是本地替身的回答，不是模型的。你说：“{quoted}”。{seen}{''.join(told)}"
     return f'{mark} This is a stand-in, not a model. You said: "{quoted}".{seen} {" ".join(told)}'
+
+
+def _who(request: ChatRequest) -> str:
+    return f"{request.model.short} + {request.lora}" if request.lora else request.model.short
 
 
 def _chosen(sentences: Sequence[str], digest: bytes) -> list[str]:
@@ -189,6 +194,8 @@ def _stopped(text: str, stop: Sequence[str]) -> str:
 def _digest(request: ChatRequest) -> bytes:
     said: list[Any] = [_said(each) for each in request.messages]
     known = [request.model.id, said, request.seed, [tool.name for tool in request.tools], request.json_mode]
+    if request.lora:
+        known.append(request.lora)
     return hashlib.sha256(json.dumps(known, ensure_ascii=True).encode()).digest()
 
 

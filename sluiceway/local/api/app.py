@@ -6,7 +6,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from sluiceway.local.api import ai_gateway, auth, envelope, errors, identity, queues, rulesets, stage, zones
+from sluiceway.local.api import (
+    ai_finetunes,
+    ai_gateway,
+    auth,
+    envelope,
+    errors,
+    identity,
+    queues,
+    rulesets,
+    stage,
+    zones,
+)
 from sluiceway.local.api.config import ApiConfig
 from sluiceway.local.api.control import Control
 from sluiceway.local.api.http import build
@@ -33,6 +44,7 @@ _TABLES = (
     objects.ROUTES,
     rulesets.ROUTES,
     ai_gateway.ROUTES,
+    ai_finetunes.ROUTES,
     queues.ROUTES,
     stage.ROUTES,
 )

@@ -151,5 +151,12 @@ class Queue(Body):
     settings: Doc | None = None
 
 
+class Finetune(Body):
+    model: str
+    name: str
+    description: str | None = None
+    public: bool | None = None
+
+
 class Rules(Body):
     rules: list[Doc] = []

@@ -138,3 +138,21 @@ def test_the_sdk_makes_queues_gateways_and_rulesets(sdk: Cloudflare) -> None:
     assert [found.id for found in sdk.rulesets.list(zone_id=ZONE)] == [ruleset["id"]]  # type: ignore[index]
     route = sdk.workers.routes.create(zone_id=ZONE, pattern="sluiceway.test/*")
     assert [r.id for r in sdk.workers.routes.list(zone_id=ZONE)] == [route.id]
+
+
+def test_the_sdk_makes_an_adapter_and_gives_it_its_files(sdk: Cloudflare) -> None:
+    made = sdk.ai.finetunes.create(account_id=A, model="@cf/google/gemma-2b-it-lora", name="tone-1", description="kind")
+    config = json.dumps({"r": 8, "model_type": "gemma"}).encode()
+    for name, data in (
+        ("adapter_config.json", config),
+        ("adapter_model.safetensors", (2).to_bytes(8, "little") + b"{}"),
+    ):
+        sent = sdk.ai.finetunes.assets.create(made.id, account_id=A, file_name=name, file=(name, data))
+        assert sent.success is True
+        with pytest.raises(cloudflare.BadRequestError, match="can't be changed"):
+            sdk.ai.finetunes.assets.create(made.id, account_id=A, file_name=name, file=(name, data))
+    listed = sdk.ai.finetunes.with_raw_response.list(account_id=A).http_response.json()["result"]
+    assert [(each["name"], each["id"]) for each in listed] == [("tone-1", made.id)]
+    assert [each.public for each in sdk.ai.finetunes.public.list(account_id=A)] == [True] * 3
+    with pytest.raises(cloudflare.BadRequestError, match="MODEL_NOT_SUPPORTED"):
+        sdk.ai.finetunes.create(account_id=A, model="@cf/zai-org/glm-5.2", name="tone-2")
