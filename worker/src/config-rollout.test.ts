@@ -37,7 +37,7 @@ describe("a rollout in the config", () => {
       { gates: [{ name: "latency", margin: 0.05, slo: null, mode: "enforce" }] },
       "gates.0.slo: latency needs one",
     ],
-    ["no field at all", { alpha: undefined as never }, "alpha: Invalid key"],
+    ["no field at all", { alpha: undefined as never }, "alpha: is missing"],
   ];
   it.each(fields)("is refused with %s", (_, changes, fault) => {
     const spec = rolloutSpec(changes);

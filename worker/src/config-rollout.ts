@@ -1,60 +1,59 @@
-import * as v from "valibot";
 import { GATES, type RolloutSpec } from "./rollout/types.ts";
+import * as s from "./schema.ts";
 
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
-const positive = v.pipe(v.number(), v.integer(), v.minValue(1));
-const seconds = v.pipe(v.number(), v.minValue(0));
-const percent = (least: number, most: number) => v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most));
+const seconds = s.number(s.least(0));
+const percent = (least: number, most: number) => s.number(s.whole, s.least(least), s.most(most));
 /** A chance or a rate that is neither never nor always. */
-const chance = v.pipe(v.number(), v.gtValue(0), v.ltValue(1));
-const margin = v.pipe(v.number(), v.minValue(0), v.ltValue(1));
+const chance = s.number(s.above(0), s.below(1));
+const margin = s.number(s.least(0), s.below(1));
 
-const Gate = v.object({
-  name: v.picklist(GATES),
+/** A gate, with nothing left to a default. */
+export const Gate = s.object({
+  name: s.one(GATES),
   margin,
-  slo: v.nullable(v.pipe(v.number(), v.gtValue(0))),
-  mode: v.picklist(["enforce", "observe"]),
+  slo: s.nullable(s.number(s.above(0))),
+  mode: s.one(["enforce", "observe"]),
 });
 
-const Step = v.object({
+const Step = s.object({
   weight: percent(1, 100),
   hold_s: seconds,
-  approval: v.boolean(),
-  margins: v.record(v.picklist(GATES), margin),
+  approval: s.boolean,
+  margins: s.record(s.one(GATES), margin),
 });
 
 /** One rollout as planning writes it: every default is decided there, so nothing may be missing here. */
-export const Rollout: v.GenericSchema<unknown, RolloutSpec> = v.object({
-  strategy: v.picklist(["canary", "blue-green", "ab", "shadow"]),
-  stable: positive,
-  candidates: v.pipe(v.array(positive), v.minLength(1, "must name at least one version")),
-  arms: v.array(percent(1, 99)),
-  steps: v.array(Step),
-  gates: v.array(Gate),
+export const Rollout: s.Schema<RolloutSpec> = s.object({
+  strategy: s.one(["canary", "blue-green", "ab", "shadow"]),
+  stable: s.positive,
+  candidates: s.list(s.positive, [(all) => all.length > 0, "must name at least one version"]),
+  arms: s.list(percent(1, 99)),
+  steps: s.list(Step),
+  gates: s.list(Gate),
   alpha: chance,
   beta: chance,
-  min_fail: positive,
-  min_bad: positive,
-  min_pass: positive,
+  min_fail: s.positive,
+  min_bad: s.positive,
+  min_pass: s.positive,
   absolute: chance,
   control: percent(0, 50),
-  checks: v.array(v.literal("golden")),
+  checks: s.list(s.one(["golden"])),
   watch_s: seconds,
   warm_s: seconds,
-  on_fail: v.picklist(["rollback", "hold"]),
-  no_control: v.picklist(["hold", "rollback"]),
+  on_fail: s.one(["rollback", "hold"]),
+  no_control: s.one(["hold", "rollback"]),
   grace_s: seconds,
   mirror: percent(0, 100),
-  attempt: count,
+  attempt: s.count,
 });
 
 /** Who is told of each transition. */
-export const Rollouts = v.object({
+export const Rollouts = s.object({
   /** Name of the secret that holds the URL. Null: nobody. */
-  webhook_secret: v.optional(v.nullable(v.pipe(v.string(), v.minLength(1))), null),
-  format: v.optional(v.picklist(["json", "slack"]), "json"),
+  webhook_secret: s.orNull(s.text),
+  format: s.optional(s.one(["json", "slack"]), "json"),
 });
-export type Rollouts = v.InferOutput<typeof Rollouts>;
+export type Rollouts = s.Of<typeof Rollouts>;
 
 type Fault = readonly [field: string, fault: string];
 

@@ -1,128 +1,121 @@
-import * as v from "valibot";
 import { Auth, Budgets, Conversations, Guard, Resilience, Semantic, Telemetry, Timeouts } from "./config-policies.ts";
 import { Rollout, Rollouts, rolloutFault } from "./config-rollout.ts";
 import { isPrivate } from "./loopback.ts";
+import * as s from "./schema.ts";
 
-const count = v.pipe(v.number(), v.integer(), v.minValue(0));
-const positive = v.pipe(v.number(), v.integer(), v.minValue(1));
-const text = v.pipe(v.string(), v.minLength(1));
-
-const ArtifactFile = v.object({
-  name: text,
-  key: text,
-  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/, "must be 64 hex digits")),
-  bytes: count,
+const ArtifactFile = s.object({
+  name: s.text,
+  key: s.text,
+  sha256: s.string(s.like(/^[0-9a-f]{64}$/, "must be 64 hex digits")),
+  bytes: s.count,
 });
 
 /** US dollars for a million tokens. `cached` null: cached prompt tokens cost what the others do. */
-const Price = v.object({
-  input: v.pipe(v.number(), v.minValue(0)),
-  cached: v.optional(v.nullable(v.pipe(v.number(), v.minValue(0))), null),
-  output: v.pipe(v.number(), v.minValue(0)),
+const Price = s.object({
+  input: s.number(s.least(0)),
+  cached: s.orNull(s.number(s.least(0))),
+  output: s.number(s.least(0)),
 });
 
-const ModelVersion = v.object({
-  backend: text,
+const ModelVersion = s.object({
+  backend: s.text,
   /** The backend's own name of the model. */
-  id: v.optional(text),
+  id: s.maybe(s.text),
   /** Of a `workers-ai` backend: the LoRA adapter that the model answers with, by its name in the account. */
-  lora: v.nullish(text),
+  lora: s.nullish(s.text),
   /** Of an `openai` backend: the URL that `/chat/completions` is added to. */
-  base_url: v.nullish(text),
+  base_url: s.nullish(s.text),
   /** Of an `openai` backend: name of the secret that is its bearer token. Without: none is sent. */
-  secret: v.nullish(text),
+  secret: s.nullish(s.text),
   /** Of an `openai` backend: its provider's name in the stage's AI Gateway, to go through it. Without: directly. */
-  provider: v.nullish(text),
+  provider: s.nullish(s.text),
   /** Tokens of prompt and answer together. Without: unknown, and not checked. */
-  context_window: v.nullish(positive),
-  price: v.nullish(Price),
+  context_window: s.nullish(s.positive),
+  price: s.nullish(Price),
   /** Whether it takes pictures. */
-  vision: v.nullish(v.boolean()),
+  vision: s.nullish(s.boolean),
   /** Of an `openai` backend: whether clients may send vLLM's `guided_json` and its like. */
-  guided: v.nullish(v.boolean()),
-  prompt: v.nullish(v.string()),
-  parameters: v.nullish(v.record(v.string(), v.unknown())),
-  artifact: v.nullish(v.object({ files: v.array(ArtifactFile) })),
+  guided: s.nullish(s.boolean),
+  prompt: s.nullish(s.string()),
+  parameters: s.nullish(s.record(s.string(), s.anything)),
+  artifact: s.nullish(s.object({ files: s.list(ArtifactFile) })),
 });
 
 /** Which requests go to a small model instead. */
-const HybridRoute = v.object({
+const HybridRoute = s.object({
   /** The model that tells them apart: a linear classifier with a label `simple`. */
-  by: text,
+  by: s.text,
   /** Who has the simple ones: `chat-small`, `chat@1`. */
-  simple: text,
+  simple: s.text,
   /** The least probability of `simple`. */
-  threshold: v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(1)), 0.5),
+  threshold: s.optional(s.share, 0.5),
 });
 
-const Model = v.object({
-  task: text,
-  default: v.optional(v.boolean(), false),
-  versions: v.record(v.pipe(v.string(), v.regex(/^[1-9][0-9]*$/, "a version is a whole number")), ModelVersion),
+const Model = s.object({
+  task: s.text,
+  default: s.optional(s.boolean, false),
+  versions: s.record(s.string(s.like(/^[1-9][0-9]*$/, "a version is a whole number")), ModelVersion),
   /** Who answers, in this order, when this model can't: `chat-small`, `chat@1`. */
-  fallback: v.optional(v.array(text), []),
-  split: v.pipe(
-    v.array(v.tuple([positive, v.pipe(count, v.maxValue(100))])),
-    v.minLength(1, "must name at least one version"),
-  ),
+  fallback: s.optional(s.list(s.text), []),
+  split: s.list(s.pair(s.positive, s.number(s.whole, s.least(0), s.most(100))), [
+    (all) => all.length > 0,
+    "must name at least one version",
+  ]),
   /** The way from one version to another. Null: the split is all there is. */
-  rollout: v.optional(v.nullable(Rollout), null),
+  rollout: s.orNull(Rollout),
   /** Null: all requests are this model's own. */
-  route: v.optional(v.nullable(HybridRoute), null),
+  route: s.orNull(HybridRoute),
 });
 
 /** Names travel in headers and paths, and `@` sets off the version. */
-const ModelName = v.pipe(
-  v.string(),
-  v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, "a model's name is letters, digits, . _ -"),
-);
+const ModelName = s.string(s.like(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, "a model's name is letters, digits, . _ -"));
 
-const Config = v.object({
-  stage: text,
-  release: v.pipe(text, v.maxLength(64)),
-  worker: text,
-  models: v.record(ModelName, Model),
-  gateway: v.nullable(v.string()),
-  cors: v.object({ origins: v.array(text), max_age: count }),
-  limits: v.object({
-    body_bytes: positive,
-    requests: positive,
-    period: v.picklist([10, 60]),
+const Config = s.object({
+  stage: s.text,
+  release: s.string(s.filled, s.longest(64, "is longer than 64 characters")),
+  worker: s.text,
+  models: s.record(ModelName, Model),
+  gateway: s.nullable(s.string()),
+  cors: s.object({ origins: s.list(s.text), max_age: s.count }),
+  limits: s.object({
+    body_bytes: s.positive,
+    requests: s.positive,
+    period: s.one([10, 60]),
     /** Most output tokens that a client may ask for in one request. */
-    max_tokens: v.optional(positive, 32_768),
+    max_tokens: s.optional(s.positive, 32_768),
     /** Prompt and answer tokens that one caller may use in a minute. Null: any number. */
-    tokens_per_minute: v.optional(v.nullable(positive), null),
+    tokens_per_minute: s.orNull(s.positive),
   }),
-  timeouts: v.optional(Timeouts, {}),
-  cache: v.object({
-    enabled: v.boolean(),
+  timeouts: s.optional(Timeouts, {}),
+  cache: s.object({
+    enabled: s.boolean,
     /** Seconds; 0 stores nothing. */
-    ttl: count,
+    ttl: s.count,
     /** Also cache requests that leave the temperature to the model version. */
-    sampled: v.optional(v.boolean(), false),
+    sampled: s.optional(s.boolean, false),
     /**
      * Longest that a request waits for an equal one that is on its way, in milliseconds, a streamed one at most 5,000.
      * 0: each asks for itself.
      */
-    coalesce_ms: v.optional(count, 30_000),
+    coalesce_ms: s.optional(s.count, 30_000),
     /** Answers to nearly the same question too. Null: only to the very same. */
-    semantic: v.optional(v.nullable(Semantic), null),
+    semantic: s.orNull(Semantic),
   }),
   auth: Auth,
-  resilience: v.optional(Resilience, {}),
-  budgets: v.optional(Budgets, {}),
-  guard: v.optional(Guard, {}),
-  telemetry: v.optional(Telemetry, {}),
-  conversations: v.optional(Conversations, {}),
-  rollouts: v.optional(Rollouts, {}),
-  log: v.object({ prompts: v.boolean() }),
+  resilience: s.optional(Resilience, {}),
+  budgets: s.optional(Budgets, {}),
+  guard: s.optional(Guard, {}),
+  telemetry: s.optional(Telemetry, {}),
+  conversations: s.optional(Conversations, {}),
+  rollouts: s.optional(Rollouts, {}),
+  log: s.object({ prompts: s.boolean }),
 });
 
-export type ModelVersion = v.InferOutput<typeof ModelVersion>;
-export type HybridRoute = v.InferOutput<typeof HybridRoute>;
-export type Price = v.InferOutput<typeof Price>;
-export type Model = v.InferOutput<typeof Model>;
-export type GatewayConfig = v.InferOutput<typeof Config>;
+export type ModelVersion = s.Of<typeof ModelVersion>;
+export type HybridRoute = s.Of<typeof HybridRoute>;
+export type Price = s.Of<typeof Price>;
+export type Model = s.Of<typeof Model>;
+export type GatewayConfig = s.Of<typeof Config>;
 
 /** `[version, weight]` pairs, stable first; the weights sum to 100. */
 export type Split = readonly (readonly [version: number, weight: number])[];
@@ -142,14 +135,18 @@ export function parseConfig(configText: string): GatewayConfig {
   } catch (error) {
     throw new ConfigError("", `not JSON (${(error as Error).message})`);
   }
-  const parsed = v.safeParse(Config, value, { abortEarly: true });
-  if (!parsed.success) {
-    const issue = parsed.issues[0];
-    throw new ConfigError(v.getDotPath(issue) ?? "", issue.message);
+  const config = checked(value);
+  for (const [name, model] of Object.entries(config.models)) checkModel(name, model);
+  checkDefault(config);
+  return config;
+}
+
+function checked(value: unknown): GatewayConfig {
+  try {
+    return Config(value, "");
+  } catch (fault) {
+    throw fault instanceof s.Fault ? new ConfigError(fault.path, fault.message) : fault;
   }
-  for (const [name, model] of Object.entries(parsed.output.models)) checkModel(name, model);
-  checkDefault(parsed.output);
-  return parsed.output;
 }
 
 function checkModel(name: string, model: Model): void {

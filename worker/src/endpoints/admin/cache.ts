@@ -1,18 +1,19 @@
-import * as v from "valibot";
 import { purge } from "../../cache/purge.ts";
 import { parseJsonObject } from "../../chat/json-body.ts";
 import { ApiError, badRequest } from "../../errors.ts";
 import type { GatewayContext } from "../../gateway.ts";
 import { parseModel } from "../../routing/route.ts";
+import * as s from "../../schema.ts";
 import { json } from "../json.ts";
+import { readBody } from "./body.ts";
 
-const name = v.pipe(v.string("must be a text"), v.minLength(1, "is empty"), v.maxLength(120, "is too long"));
+const name = s.string(s.filled, s.longest(120, "is too long"));
 
-const PurgeBody = v.strictObject({
-  release: v.optional(name),
-  model: v.optional(name),
+const PurgeBody = s.strict({
+  release: s.maybe(name),
+  model: s.maybe(name),
   /** Everything, which nobody should ask for by leaving something out. */
-  all: v.optional(v.literal(true, "must be true")),
+  all: s.maybe(s.one([true], "must be true")),
 });
 
 /**
@@ -20,7 +21,7 @@ const PurgeBody = v.strictObject({
  * entries went, and whether that is all: one call deletes some hundreds, and the next goes on.
  */
 export async function purgeCache(c: GatewayContext): Promise<Response> {
-  const { release, model, all } = readPurge(parseJsonObject(await c.get("readBody")()));
+  const { release, model, all } = readBody(PurgeBody, parseJsonObject(await c.get("readBody")()));
   if ((release === undefined && model === undefined) !== (all === true)) {
     throw badRequest("Name a `release`, a `model` or both; or say `all`: true, and nothing else.");
   }
@@ -43,12 +44,4 @@ function unknownModel(model: string, served: readonly string[]): ApiError {
   const whole = at.version !== null && served.includes(at.name) ? " A purge is of all versions of a model." : "";
   const message = `\`model\`: this stage serves no \`${model}\`; it serves ${served.join(", ")}.${whole}`;
   return new ApiError(404, "model_not_found", message, { param: "model" });
-}
-
-function readPurge(body: unknown): v.InferOutput<typeof PurgeBody> {
-  const read = v.safeParse(PurgeBody, body, { abortEarly: true });
-  if (read.success) return read.output;
-  const [issue] = read.issues;
-  const path = v.getDotPath(issue) ?? "body";
-  throw badRequest(`\`${path}\` ${issue.type === "strict_object" ? "is not known here" : issue.message}.`, path);
 }

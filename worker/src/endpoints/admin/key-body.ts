@@ -1,73 +1,55 @@
-import * as v from "valibot";
 import { modelAllowed } from "../../access/allowed.ts";
 import type { KeyRecord, KeySpec } from "../../access/keys.ts";
 import { stateOf } from "../../access/keys.ts";
 import type { JsonObject } from "../../chat/json-body.ts";
 import { badRequest } from "../../errors.ts";
+import * as s from "../../schema.ts";
+import { readBody } from "./body.ts";
 
 const YEAR = 31_536_000;
 export const DEFAULT_GRACE = 86_400;
 const LONGEST_GRACE = 30 * 86_400;
 
-const words = v.pipe(
-  v.string("must be a text"),
-  v.trim(),
-  v.minLength(1, "is empty"),
-  v.maxLength(100, "is longer than 100 characters"),
-  v.regex(/^\P{C}+$/u, "holds a control character"),
+const words = s.trimmed(
+  s.filled,
+  s.longest(100, "is longer than 100 characters"),
+  s.like(/^\P{C}+$/u, "holds a control character"),
 );
-const whole = (most: number) =>
-  v.pipe(
-    v.number("must be a number"),
-    v.integer("must be a whole number"),
-    v.minValue(1, "must be at least 1"),
-    v.maxValue(most, `must be at most ${most}`),
-  );
-const optional = <S extends v.GenericSchema>(schema: S) => v.optional(v.nullable(schema), null);
-const model = v.pipe(v.string("must be a model's name"), v.minLength(1, "is empty"), v.maxLength(120, "is too long"));
+const whole = (most: number) => s.number(s.whole, s.least(1), s.most(most));
+const model = s.named("must be a model's name", s.filled, s.longest(120, "is too long"));
 
 /** Like the stage's own budgets, for this key alone. */
-const KeyBudget = v.strictObject({
-  period: v.picklist(["day", "month"], "must be day or month"),
-  usd: v.pipe(v.number("must be a number"), v.minValue(0, "must not be negative"), v.finite("must be finite")),
-  fall_to: optional(model),
+const KeyBudget = s.strict({
+  period: s.one(["day", "month"], "must be day or month"),
+  usd: s.number(s.least(0, "must not be negative"), [Number.isFinite, "must be finite"]),
+  fall_to: s.orNull(model),
 });
 
-const CreateBody = v.strictObject({
+const CreateBody = s.strict({
   name: words,
-  owner: optional(words),
-  team: optional(words),
-  models: optional(
-    v.pipe(v.array(model, "must be a list"), v.minLength(1, "is empty"), v.maxLength(200, "is too long")),
-  ),
-  requests_per_minute: optional(whole(1_000_000)),
-  tokens_per_minute: optional(whole(1_000_000_000)),
-  budgets: v.optional(
-    v.pipe(
-      v.array(KeyBudget, "must be a list"),
-      v.check((all) => new Set(all.map(({ period }) => period)).size === all.length, "names a period twice"),
-    ),
+  owner: s.orNull(words),
+  team: s.orNull(words),
+  models: s.orNull(s.list(model, s.filled, s.longest(200, "is too long"))),
+  requests_per_minute: s.orNull(whole(1_000_000)),
+  tokens_per_minute: s.orNull(whole(1_000_000_000)),
+  budgets: s.optional(
+    s.list(KeyBudget, [(all) => new Set(all.map(({ period }) => period)).size === all.length, "names a period twice"]),
     [],
   ),
   /** Seconds. */
-  expires_in: optional(whole(10 * YEAR)),
+  expires_in: s.orNull(whole(10 * YEAR)),
 });
 
-const RotateBody = v.strictObject({
-  grace_seconds: v.optional(
-    v.pipe(
-      v.number("must be a number"),
-      v.integer("must be a whole number"),
-      v.minValue(0, "must not be negative"),
-      v.maxValue(LONGEST_GRACE, `must be at most ${LONGEST_GRACE}`),
-    ),
+const RotateBody = s.strict({
+  grace_seconds: s.optional(
+    s.number(s.whole, s.least(0, "must not be negative"), s.most(LONGEST_GRACE)),
     DEFAULT_GRACE,
   ),
 });
 
 /** What a new key is to be. `serves` says whether the stage has such a model: a key for a misspelt one helps nobody. */
 export function readKeySpec(body: JsonObject, serves: (model: string) => boolean, now: number): KeySpec {
-  const { name, owner, team, models, requests_per_minute, tokens_per_minute, budgets, expires_in } = parse(
+  const { name, owner, team, models, requests_per_minute, tokens_per_minute, budgets, expires_in } = readBody(
     CreateBody,
     body,
   );
@@ -95,21 +77,7 @@ export function readKeySpec(body: JsonObject, serves: (model: string) => boolean
 
 /** Milliseconds for which the old secret stays good. */
 export function readGrace(body: JsonObject): number {
-  return parse(RotateBody, body).grace_seconds * 1000;
-}
-
-function parse<S extends v.GenericSchema>(schema: S, body: JsonObject): v.InferOutput<S> {
-  const parsed = v.safeParse(schema, body, { abortEarly: true });
-  if (parsed.success) return parsed.output;
-  const issue = parsed.issues[0];
-  const path = (v.getDotPath(issue) ?? "").replaceAll(/\.(\d+)(?=\.|$)/g, "[$1]");
-  const fault = issue.type === "strict_object" ? strictFault(issue) : issue.message;
-  throw badRequest(`\`${path}\` ${fault}.`, path);
-}
-
-function strictFault(issue: v.BaseIssue<unknown>): string {
-  if (issue.expected === "never") return "is not known here";
-  return issue.received === "undefined" ? "is missing" : "must be an object";
+  return readBody(RotateBody, body).grace_seconds * 1000;
 }
 
 /** A key as people see it: times in ISO 8601, no digest. */

@@ -1,59 +1,45 @@
-import * as v from "valibot";
-import type { JsonObject } from "../../chat/json-body.ts";
-import { badRequest } from "../../errors.ts";
+import { Gate } from "../../config-rollout.ts";
+import * as s from "../../schema.ts";
+
+export { readBody } from "./body.ts";
 
 const words = (most: number) =>
-  v.pipe(
-    v.string("must be a text"),
-    v.trim(),
-    v.minLength(1, "is empty"),
-    v.maxLength(most, `is longer than ${most} characters`),
-    v.regex(/^[^\p{Cc}\p{Cs}]+$/u, "holds a control character"),
+  s.trimmed(
+    s.filled,
+    s.longest(most, `is longer than ${most} characters`),
+    s.like(/^[^\p{Cc}\p{Cs}]+$/u, "holds a control character"),
   );
 const actor = words(100);
-const version = v.pipe(
-  v.number("must be a number"),
-  v.integer("must be a whole number"),
-  v.minValue(1, "must be at least 1"),
-);
 
-export const CommandBody = v.strictObject({
+export const CommandBody = s.strict({
   actor,
-  reason: v.optional(v.nullable(words(500)), null),
-  expect: v.optional(
-    v.nullable(v.pipe(v.number("must be a number"), v.integer("must be a whole number"), v.minValue(0, "is negative"))),
-    null,
-  ),
+  reason: s.orNull(words(500)),
+  expect: s.orNull(s.number(s.whole, s.least(0, "is negative"))),
 });
 
-export const CheckBody = v.strictObject({
-  check: v.literal("golden", "must be golden"),
-  verdict: v.picklist(["pass", "fail", "inconclusive"], "must be pass, fail or inconclusive"),
+export const CheckBody = s.strict({
+  check: s.one(["golden"], "must be golden"),
+  verdict: s.one(["pass", "fail", "inconclusive"], "must be pass, fail or inconclusive"),
   summary: words(500),
   actor,
   /** The versions that were compared: what was found of others says nothing here. */
-  stable: v.optional(v.nullable(version), null),
-  candidate: v.optional(v.nullable(version), null),
+  stable: s.orNull(s.positive),
+  candidate: s.orNull(s.positive),
 });
 
-export const WithdrawBody = v.strictObject({
+export const WithdrawBody = s.strict({
   /** Two lines: a time and a worker version's id. */
-  order: v.pipe(
-    v.string("must be a text"),
-    v.regex(/^[^\n]{0,40}\n[^\n]{1,100}$/, "must be a time, a line feed and an id"),
-  ),
+  order: s.string(s.like(/^[^\n]{0,40}\n[^\n]{1,100}$/, "must be a time, a line feed and an id")),
   actor,
 });
 
-/** Reads a body of an admin's. Throws a 400 that names the first field at fault. */
-export function readBody<S extends v.GenericSchema>(schema: S, body: JsonObject): v.InferOutput<S> {
-  const read = v.safeParse(schema, body, { abortEarly: true });
-  if (read.success) return read.output;
-  const [issue] = read.issues;
-  const path = v.getDotPath(issue) ?? "body";
-  throw badRequest(`\`${path}\` ${issue.type === "strict_object" ? strictFault(issue) : issue.message}.`, path);
-}
+const time = s.number(s.whole, s.least(0, "is negative"));
 
-function strictFault({ expected }: v.BaseIssue<unknown>): string {
-  return expected === "never" ? "is not known here" : "is missing";
-}
+/** Two worker versions that are compared; times in milliseconds since the epoch. */
+export const RampBody = s.strict({
+  old: s.string(s.filled, s.longest(100, "is longer than 100 characters")),
+  new: s.string(s.filled, s.longest(100, "is longer than 100 characters")),
+  since: time,
+  step: time,
+  gates: s.list(Gate),
+});
