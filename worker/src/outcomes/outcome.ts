@@ -48,6 +48,27 @@ export function outcomeOf(record: RequestRecord, evidence: Evidence, status: num
   };
 }
 
+/**
+ * What any request says of the worker version that served it, as of no model's; `known` is what it says of a model. Null:
+ * nothing, for it was answered from a cache, or its client left.
+ */
+export function workerOutcomeOf(
+  record: RequestRecord,
+  known: Outcome | null,
+  status: number,
+  endedAt: number,
+): Outcome | null {
+  if (known !== null) return { ...known, model: "" };
+  if (record.cache === "hit" || record.cache === "semantic" || record.errorCode === "client_disconnected") return null;
+  const { errorCode, ttftMs, startedAt } = record;
+  return {
+    ...{ model: "", version: 0, client: callerOf(record), at: startedAt, part: "whole", source: "live" },
+    failed: status >= 500 || hasFailed(record) || (errorCode?.startsWith("upstream_") ?? false),
+    ...{ first_token_ms: ttftMs, total_ms: endedAt - startedAt, tokens: null, cost_usd: null },
+    ...{ ...NOTHING_WRONG, guard: false },
+  };
+}
+
 /** What is known of a request that still runs. */
 export function lateOutcomeOf(record: RequestRecord, evidence: Evidence, now: number): Outcome {
   return {

@@ -30,7 +30,11 @@ describe("Outcomes", () => {
       now += ms;
     },
   };
+  let ramping = false;
   const port = {
+    get ramping() {
+      return ramping;
+    },
     report: async (_env: GatewayEnv, batch: Batch) => {
       batches.push({ at: now, batch });
       return takes();
@@ -64,6 +68,7 @@ describe("Outcomes", () => {
     batches = [];
     work = [];
     takes = async () => true;
+    ramping = false;
     outcomes = new Outcomes(config, ambient, port, () => "i1");
   });
 
@@ -177,5 +182,42 @@ describe("Outcomes", () => {
     await outcomes.flush(env);
     await outcomes.flush(env);
     expect(batches).toHaveLength(1);
+  });
+
+  describe("while worker versions are compared", () => {
+    beforeEach(() => {
+      ramping = true;
+    });
+
+    it("tell every request once: of a model on its way as of that model, any other as of none", async () => {
+      finish();
+      finish(begin("intent"));
+      const plain = newRecord("r", now);
+      finish(plain);
+      await settled();
+      expect(told().map(({ model, failed }) => [model, failed])).toEqual([
+        ["chat", false],
+        ["", false],
+        ["", false],
+      ]);
+    });
+
+    it("tell a failure of our own, which says nothing of the model", async () => {
+      const record = begin();
+      record.errorCode = "internal";
+      outcomes.finished(record, 500, now, env, later);
+      await settled();
+      expect(told().map(({ model, failed }) => [model, failed])).toEqual([["", true]]);
+    });
+
+    it.each([{ cache: "hit" as const }, { cache: "semantic" as const }, { errorCode: "client_disconnected" }])(
+      "tell nothing of what says nothing: %o",
+      async (more) => {
+        finish(Object.assign(begin(), more));
+        finish(Object.assign(newRecord("r", now), more));
+        await settled();
+        expect(told()).toEqual([]);
+      },
+    );
   });
 });

@@ -4,11 +4,13 @@ import type { GatewayEnv } from "../env.ts";
 import type { RequestRecord } from "../record.ts";
 import type { Served } from "../rollout/port.ts";
 import type { Batch, Outcome } from "../rollout/types.ts";
-import { callerOf, clientOf, lateOutcomeOf, outcomeOf, ratedId } from "./outcome.ts";
+import { callerOf, clientOf, lateOutcomeOf, outcomeOf, ratedId, workerOutcomeOf } from "./outcome.ts";
 import { Running } from "./running.ts";
 
 /** Where batches go: true once the controller has counted one. */
 export interface BatchPort {
+  /** Whether every request is told of, not those of models on their way alone. */
+  readonly ramping: boolean;
   report(env: GatewayEnv, batch: Batch, served: readonly Served[]): Promise<boolean>;
 }
 
@@ -65,9 +67,9 @@ export class Outcomes {
     this.#running = new Running(slos);
   }
 
-  /** Whether a rollout counts what this model does. */
+  /** Whether a rollout counts what this model does, or a ramp of worker versions what any does. */
   watches(model: string): boolean {
-    return this.#watched.has(model);
+    return this.#watched.has(model) || this.#port.ramping;
   }
 
   /** Whether any model's callers may say something of their requests. */
@@ -83,11 +85,18 @@ export class Outcomes {
   /** Notes what a request came to, by the status of its answer; null: nothing. `endedAt` in milliseconds since the epoch. */
   finished(record: RequestRecord, status: number, endedAt: number, env: GatewayEnv, later: Later): Outcome | null {
     const { evidence } = record;
-    if (evidence === null) return null;
     this.#running.delete(record);
-    const outcome = outcomeOf(record, evidence, status, endedAt);
-    if (outcome === null) return null;
-    this.add(outcome);
+    const outcome = evidence && outcomeOf(record, evidence, status, endedAt);
+    const watched = evidence !== null && this.#watched.has(evidence.model);
+    if (outcome !== null && watched) this.add(outcome);
+    else if (this.#port.ramping) {
+      const told = workerOutcomeOf(record, outcome, status, endedAt);
+      if (told !== null) this.add(told);
+    }
+    if (evidence === null || outcome === null) {
+      if (this.#isDue()) this.tell(env, later);
+      return null;
+    }
     const { model, version, user } = evidence;
     if (this.#rated.has(model) && this.#served.length < MOST) {
       this.#served.push({

@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Rollouts } from "../config-rollout.ts";
-import { type Action, advance, type Event, liveSplits, newStage, type StageState, viewOf } from "./core.ts";
+import { type Action, advance, type Event, liveSplits, newStage, rampView, type StageState, viewOf } from "./core.ts";
 import { Facts } from "./facts.ts";
 import { Journal } from "./journal.ts";
 import { Notices } from "./notify.ts";
@@ -11,6 +11,7 @@ import type {
   FeedbackResult,
   JournalPage,
   Order,
+  RampOrder,
   Refusal,
   Served,
   SpecName,
@@ -18,7 +19,7 @@ import type {
 } from "./port.ts";
 import { ServedRequests } from "./served-requests.ts";
 import { StoredState } from "./stored-state.ts";
-import type { Batch, JournalEntry, LiveSplits, RolloutView, StageSpec } from "./types.ts";
+import type { Batch, JournalEntry, LiveSplits, RampView, RolloutView, StageSpec } from "./types.ts";
 
 /** Thumbs come one by one, from no isolate: they count as batches of this one. */
 const THUMBS = "thumbs";
@@ -64,7 +65,8 @@ export class RolloutController extends DurableObject<Record<string, unknown>> {
   report(spec: SpecName, batch: Batch, served: readonly Served[]): LiveSplits | null {
     if (!this.#knows(spec)) return null;
     const { seen } = this.#state;
-    if (batch.outcomes.length > 0 || batch.feedback.length > 0) this.#apply({ kind: "batch", batch });
+    if (batch.outcomes.length > 0 || batch.feedback.length > 0)
+      this.#apply({ kind: "batch", batch, worker: spec.order.split("\n")[1] ?? "" });
     // What comes once more must not undo a thumb that has been given since.
     if (this.#state.seen !== seen) this.#served.add(served, Date.now());
     return liveSplits(this.#state, spec.digest);
@@ -105,6 +107,11 @@ export class RolloutController extends DurableObject<Record<string, unknown>> {
       release: spec?.release ?? null,
       models: Object.keys(models).map((name) => this.#view(name)),
     };
+  }
+
+  ramp(order?: RampOrder | null): RampView | null {
+    if (order !== undefined) this.#apply({ kind: "ramp", order });
+    return rampView(this.#state.ramp);
   }
 
   journal(model: string | null, after: number, limit: number): JournalPage {

@@ -1,10 +1,12 @@
 import { take, takeCheck } from "./commands.ts";
 import { takeBatch } from "./hygiene.ts";
+import { countRamp, takeRamp } from "./ramp.ts";
 import { takeSpec, withdraw } from "./specs.ts";
 import type { Action, Event, StageState } from "./state.ts";
 import { steer } from "./steer.ts";
 import { CALM_MS, type Turn } from "./turn.ts";
 
+export { rampView } from "./ramp.ts";
 export { type Action, type Event, type ModelState, newStage, type Refusal, type StageState } from "./state.ts";
 export { liveSplits, viewOf } from "./views.ts";
 
@@ -42,7 +44,9 @@ export function advance(state: StageState, event: Event, now: number): { state: 
   const due = event.kind === "clock" || (state.alarm !== null && state.alarm <= now);
   for (const name of due ? Object.keys(state.models) : []) steer(turn, name, "clock");
   if (event.kind === "spec") takeSpec(turn, event.spec);
-  else if (event.kind === "batch") takeBatch(turn, event.batch);
+  else if (event.kind === "batch") {
+    if (takeBatch(turn, event.batch)) countRamp(turn, event.batch, event.worker);
+  } else if (event.kind === "ramp") takeRamp(turn, event.order);
   else if (event.kind === "command") take(turn, event);
   else if (event.kind === "check") takeCheck(turn, event);
   else if (event.kind === "withdraw") withdraw(turn, event.order, event.actor);

@@ -3,7 +3,7 @@ import { observe } from "../gates/gate.ts";
 import { isBad } from "./classify.ts";
 import { liveGates } from "./declared.ts";
 import { tallied } from "./figures.ts";
-import { runOf, settingsOf } from "./judging.ts";
+import { type Judged, runOf, settingsOf } from "./judging.ts";
 import { isRunning } from "./phases.ts";
 import { type Arm, type ModelState, modelOf, type Seen } from "./state.ts";
 import { steer } from "./steer.ts";
@@ -21,6 +21,9 @@ const ISOLATES = 256;
 type AllSeen = Readonly<Record<string, Seen>>;
 type Feedback = Batch["feedback"][number];
 
+/** What takes evidence. */
+export type Gated = Judged & Pick<ModelState, "weightsSince">;
+
 /** One thing that a version did, as the gates see it. */
 interface Event {
   readonly version: number;
@@ -28,10 +31,10 @@ interface Event {
   readonly bad: (gate: GateSpec) => boolean | null;
 }
 
-/** Takes a batch that has not come before, and moves the models that it speaks of. */
-export function takeBatch(turn: Turn, batch: Batch): void {
+/** Takes a batch that has not come before, and moves the models that it speaks of. False: it has. */
+export function takeBatch(turn: Turn, batch: Batch): boolean {
   const seen = marked(turn.state.seen, batch, turn.now);
-  if (seen === null) return;
+  if (seen === null) return false;
   turn.state = { ...turn.state, seen };
   for (const name of new Set([...batch.outcomes, ...batch.feedback].map(({ model }) => model))) {
     const model = modelOf(turn.state, name);
@@ -43,6 +46,7 @@ export function takeBatch(turn: Turn, batch: Batch): void {
     if (figures !== undefined) keepFigures(turn, name, tallied(figures, outcomes, model, turn.now));
     steer(turn, name, "gates");
   }
+  return true;
 }
 
 /** The batch numbers with this one among them, or null when it was counted, or is so late that it may have been. */
@@ -73,12 +77,12 @@ function markedOne([high, before, at]: Seen, number: number, now: number): Seen 
 }
 
 /** A model with what its arms did, without what is no evidence: see `isEvidence`. */
-function absorbed(
-  model: ModelState,
+export function absorbed<M extends Gated>(
+  model: M,
   outcomes: readonly Outcome[],
   thumbs: readonly Feedback[],
   now: number,
-): ModelState {
+): M {
   const { rollout } = model.spec;
   if (rollout === null || model.arms.length === 0) return model;
   const told = outcomes.filter((outcome) => isEvidence(outcome, model, rollout)).map(asEvent);
@@ -106,14 +110,14 @@ function asEvent(outcome: Outcome): Event {
  * Admitted under the weights that hold, and live. Only of a shadow, whose candidate answers nobody, its mirrored answers
  * count, for the candidate. Probes are never compared with what people asked.
  */
-function isEvidence(outcome: Outcome, { weightsSince }: ModelState, { strategy, stable }: RolloutSpec): boolean {
+function isEvidence(outcome: Outcome, { weightsSince }: Gated, { strategy, stable }: RolloutSpec): boolean {
   if (outcome.at < weightsSince) return false;
   const isStable = outcome.version === stable;
   return outcome.source === (strategy === "shadow" && !isStable ? "shadow" : "live");
 }
 
 /** One candidate's gates after a block. A client counts once for each gate and arm while the gate's block is open. */
-function observed(arm: Arm, block: readonly Event[], { step }: ModelState, rollout: RolloutSpec, now: number): Arm {
+function observed(arm: Arm, block: readonly Event[], { step }: Gated, rollout: RolloutSpec, now: number): Arm {
   const gates = liveGates(rollout);
   const recent = now - arm.clientsSince < MEMORY_MS && arm.clients.length < MEMORY_CLIENTS;
   const clients = new Map(recent ? arm.clients : []);

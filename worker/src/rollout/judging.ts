@@ -4,6 +4,9 @@ import { candidateOf, goldenMode, liveGates, stepsOf } from "./declared.ts";
 import type { Arm, ModelState } from "./state.ts";
 import type { GateName, GateSpec, HoldReason, RolloutSpec } from "./types.ts";
 
+/** What gates are judged by: a model on its way, or worker versions on theirs. */
+export type Judged = Pick<ModelState, "spec" | "arms" | "step" | "golden">;
+
 /** What the gates that enforce say together. */
 export interface Ruling {
   /** The gate with the most evidence, and the version that it speaks of. */
@@ -44,7 +47,7 @@ export function armsOf(rollout: RolloutSpec, known: readonly Arm[], now: number)
 }
 
 /** What the enforcing gates say of a model in this moment. */
-export function rule(model: ModelState): Ruling {
+export function rule(model: Judged): Ruling {
   const { rollout } = model.spec;
   if (rollout === null) return { fail: null, waits: [], uncontrolled: null };
   const gates = enforced(rollout);
@@ -69,7 +72,7 @@ function enforced(rollout: RolloutSpec): readonly GateSpec[] {
   return liveGates(rollout).filter(({ mode }) => mode === "enforce");
 }
 
-function failOf(rollout: RolloutSpec, gates: readonly GateSpec[], arm: Arm, { step }: ModelState) {
+function failOf(rollout: RolloutSpec, gates: readonly GateSpec[], arm: Arm, { step }: Judged) {
   const [first] = gates;
   if (first === undefined) return [];
   const runs = gates.map(({ name }) => runOf(arm, name));
@@ -90,7 +93,7 @@ const RARE = 0.02;
  * candidate with the next step, and a step in which they happen to be silent must not pass for them. Either way a gate
  * that fails acts.
  */
-function waitsOf(rollout: RolloutSpec, gates: readonly GateSpec[], arm: Arm, model: ModelState) {
+function waitsOf(rollout: RolloutSpec, gates: readonly GateSpec[], arm: Arm, model: Judged) {
   const waits = gates.flatMap((gate) => waitOf(rollout, gate, arm, model));
   if (waits.length === gates.length) return waits;
   const busiest = Math.max(...gates.map(({ name }) => requestsOf(runOf(arm, name))));
@@ -107,7 +110,7 @@ function requestsOf(run: GateState): number {
   return ms + mc;
 }
 
-function waitOf(rollout: RolloutSpec, gate: GateSpec, arm: Arm, { step }: ModelState) {
+function waitOf(rollout: RolloutSpec, gate: GateSpec, arm: Arm, { step }: Judged) {
   const run = runOf(arm, gate.name);
   const { verdict, reason } = judge(run, settingsOf(rollout, gate, step));
   const alone = run.pending[0] === 0 && run.pending[2] >= rollout.min_fail;

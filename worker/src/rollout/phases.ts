@@ -205,7 +205,8 @@ function reweighed(turn: Turn, model: ModelState, weights: ModelState["weights"]
   return { weights, arms, golden, weightsSince: same ? model.weightsSince : turn.now, since: turn.now };
 }
 
-function restepped(arm: Arm): Arm {
+/** The arm as the weights change. */
+export function restepped(arm: Arm): Arm {
   const runs = Object.fromEntries(Object.entries(arm.runs).map(([name, run]) => [name, restep(run)]));
   // Nothing is pending any more, so that nobody has been counted in it.
   return { ...arm, runs, clients: [] };

@@ -1,9 +1,11 @@
 import type { GatewayConfig } from "../config.ts";
 import type { Rollouts } from "../config-rollout.ts";
 import type { GatewayEnv } from "../env.ts";
+import type { RampOrder } from "./ramp.ts";
 import type { CheckReport, Order, Refusal } from "./state.ts";
-import type { Batch, JournalEntry, LiveSplits, RolloutView, StageSpec } from "./types.ts";
+import type { Batch, JournalEntry, LiveSplits, RampView, RolloutView, StageSpec } from "./types.ts";
 
+export type { RampOrder } from "./ramp.ts";
 export type { CheckReport, Order, Refusal } from "./state.ts";
 
 /** By what the controller knows a spec without seeing it again. */
@@ -52,6 +54,8 @@ export interface RolloutPort {
   check(report: CheckReport): Promise<Done<RolloutView>>;
   withdraw(order: string, actor: string): Promise<Done<StageView>>;
   views(): Promise<StageView>;
+  /** Compares two worker versions from now on, or no longer; undefined: only looks. */
+  ramp(order?: RampOrder | null): Promise<RampView | null>;
   journal(model: string | null, after: number, limit: number): Promise<JournalPage>;
 }
 

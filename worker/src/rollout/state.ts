@@ -1,6 +1,7 @@
 import type { Split } from "../config.ts";
 import type { GateState } from "../gates/gate.ts";
 import type { Figures } from "./figures.ts";
+import type { Ramp, RampOrder } from "./ramp.ts";
 import type { Batch, Command, GateName, JournalEntry, ModelSpec, Phase, StageSpec, Verdict } from "./types.ts";
 
 /** What is left of a hold or a watch, in milliseconds; `since` is null while it stands still. */
@@ -82,6 +83,8 @@ export interface StageState {
   readonly ended: Readonly<Record<string, readonly Ended[]>>;
   /** Of each model's last rollout. Left out: none has begun since there are any. */
   readonly figures?: Readonly<Record<string, Figures>>;
+  /** Two worker versions that are compared. */
+  readonly ramp?: Ramp | null;
   readonly journalNumber: number;
   readonly alarm: number | null;
 }
@@ -112,7 +115,9 @@ export type CheckEvent = { readonly kind: "check" } & CheckReport;
 
 export type Event =
   | { readonly kind: "spec"; readonly spec: StageSpec }
-  | { readonly kind: "batch"; readonly batch: Batch }
+  /** `worker`: id of the worker version whose isolate tells it. */
+  | { readonly kind: "batch"; readonly batch: Batch; readonly worker?: string }
+  | { readonly kind: "ramp"; readonly order: RampOrder | null }
   | { readonly kind: "clock" }
   | CommandEvent
   | CheckEvent

@@ -135,6 +135,8 @@ export interface LiveSplits {
   readonly weights: Readonly<Record<string, Split>>;
   /** Of `shadow` rollouts that run: which version gets the mirrored share, in percent. */
   readonly mirrors: Readonly<Record<string, { readonly version: number; readonly share: number }>>;
+  /** Two worker versions are compared: every request is told of, whatever its model. An older controller says nothing. */
+  readonly ramp?: boolean;
 }
 
 export type Phase =
@@ -229,6 +231,21 @@ export interface RolloutView {
   readonly order: string;
   readonly revision: number;
   readonly release: string;
+}
+
+/** The gates of two worker versions, one of which is to take the other's place. Times in milliseconds since the epoch. */
+export interface RampView {
+  readonly old: string;
+  readonly new: string;
+  /** When the ramp began, and when the present shares did. */
+  readonly since: number;
+  readonly step: number;
+  readonly verdict: Verdict;
+  /** Of a fail, the gate with the most evidence; else one that has not passed. */
+  readonly gate: GateName | null;
+  readonly reason: HoldReason | null;
+  /** `stable` is the old version, `candidate` the new one. */
+  readonly gates: readonly GateView[];
 }
 
 export type Command = "pause" | "resume" | "promote" | "abort" | "rollback";

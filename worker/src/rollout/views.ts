@@ -2,7 +2,7 @@ import { countsOf, difference } from "../gates/gate.ts";
 import { type Judgement, judge } from "../gates/verdict.ts";
 import { candidateOf, goldenMode, stepsOf } from "./declared.ts";
 import { figuresView } from "./figures.ts";
-import { runOf, settingsOf } from "./judging.ts";
+import { type Judged, runOf, settingsOf } from "./judging.ts";
 import { type Arm, type ModelState, modelOf, type StageState } from "./state.ts";
 import type { GateSpec, GateView, LiveSplits, RolloutSpec, RolloutView, Verdict } from "./types.ts";
 import { waitingOf } from "./waiting.ts";
@@ -45,7 +45,7 @@ export function viewOf(state: StageState, name: string, now: number): RolloutVie
 }
 
 /** The gates of one candidate, of `ab` the first, as numbers. */
-export function gatesOf(model: ModelState, version?: number): GateView[] {
+export function gatesOf(model: Judged, version?: number): GateView[] {
   const { rollout } = model.spec;
   if (rollout === null) return [];
   const wanted = version ?? candidateOf(rollout);
@@ -69,6 +69,7 @@ export function liveSplits(state: StageState, askerDigest?: string): LiveSplits 
     revision: state.revision,
     weights: Object.fromEntries([...older, ...models.map(([name, { weights }]) => [name, weights] as const)]),
     mirrors: Object.fromEntries(mirrors),
+    ramp: Boolean(state.ramp),
   };
 }
 
@@ -80,14 +81,14 @@ function mirrorOf({ phase, warmUntil, spec: { rollout } }: ModelState): LiveSpli
     : null;
 }
 
-function armGates(model: ModelState, rollout: RolloutSpec, arm: Arm): GateView[] {
+function armGates(model: Judged, rollout: RolloutSpec, arm: Arm): GateView[] {
   const mode = goldenMode(rollout);
   const declared = rollout.gates.some(({ name }) => name === "golden");
   const checked: GateSpec[] = mode === null || declared ? [] : [{ name: "golden", margin: 0, slo: null, mode }];
   return [...rollout.gates, ...checked].map((gate) => gateView(model, rollout, gate, arm));
 }
 
-function gateView({ step, golden }: ModelState, rollout: RolloutSpec, gate: GateSpec, arm: Arm): GateView {
+function gateView({ step, golden }: Judged, rollout: RolloutSpec, gate: GateSpec, arm: Arm): GateView {
   const { name, mode, slo } = gate;
   const run = runOf(arm, name);
   const settings = settingsOf(rollout, gate, step);

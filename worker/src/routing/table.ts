@@ -36,6 +36,7 @@ export class LiveTable {
   #weights: Record<string, Split> = {};
   #mirrors: LiveSplits["mirrors"] = {};
   #moving: ReadonlySet<string>;
+  #ramping = false;
   #revision = -1;
   /** Answers that were taken: one that was asked for after the last of them is newer, whatever its revision. */
   #taken = 0;
@@ -80,6 +81,11 @@ export class LiveTable {
   mirrorOf(model: string): Mirror | null {
     const mirror = Object.hasOwn(this.#mirrors, model) ? this.#mirrors[model] : undefined;
     return mirror ?? null;
+  }
+
+  /** Whether every request is to be told of, for two worker versions are compared. */
+  get ramping(): boolean {
+    return this.#ramping;
   }
 
   /** Whether the controller has answered at least once in this isolate. */
@@ -150,6 +156,7 @@ export class LiveTable {
     }
     this.#weights = weights;
     this.#mirrors = live.mirrors;
+    this.#ramping = live.ramp ?? false;
     this.#moving = this.#movingIn(weights);
     this.#revision = live.revision;
     this.#asOf = asked.at;
