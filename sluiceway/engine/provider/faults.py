@@ -26,7 +26,7 @@ class ApiFault(SluicewayError):
 
     def __init__(self, call: str, status: int, code: int, text: str, hint: str | None = None) -> None:
         number = f"error {code}" if code else f"HTTP {status}" if status else "no answer"
-        super().__init__(f"{call} failed: {number}: {text}", hint=hint or HINTS.get(code))
+        super().__init__(f"{call} failed: {number}: {text}", hint=hint or HINTS.get(code) or _hint(status))
         self.call = call
         self.status = status
         self.code = code
@@ -38,6 +38,15 @@ class ApiFault(SluicewayError):
         return self.status == 404 and self.code not in UNROUTABLE
 
 
+def _hint(status: int) -> str | None:
+    if status == 429:
+        return (
+            "Cloudflare lets a token make 1,200 calls in five minutes: wait, then run it again; what was made is kept"
+        )
+    return "the failure is Cloudflare's: run it again in a while; what was made is kept" if status >= 500 else None
+
+
+MAYBE_MADE = "whether it was made can't be told now: run it again once the API answers, and what is there is taken over"
 UNROUTABLE = frozenset({7000, 7003})
 
 HINTS: dict[int, str] = {

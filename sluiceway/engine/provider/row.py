@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from sluiceway.engine.provider import spelling
-from sluiceway.engine.provider.compare import Rules
+from sluiceway.engine.provider.compare import Rules, covers
+from sluiceway.engine.provider.existing import Existing, make
 from sluiceway.engine.provider.faults import ApiFault, InputFault
 from sluiceway.engine.provider.transport import Client, Request
 from sluiceway.engine.provider.values import Props, Value
@@ -74,7 +75,9 @@ class Quirks:
 
     async def create(self, client: Client, row: Row, props: Props, own: frozenset[str]) -> Value:
         """``own`` are the scripts that this program names."""
-        return await self.send(client, row, row.create, props)
+        if row.existing is None:
+            return await self.send(client, row, row.create, props)
+        return await make(client, row, row.existing, self.request(row, row.create, props), props)
 
     async def read(self, client: Client, row: Row, rid: str, props: Props) -> Value:
         return await self.send(client, row, row.read, props, rid)
@@ -87,15 +90,17 @@ class Quirks:
             await self.send(client, row, row.delete, props, rid)
 
     async def send(self, client: Client, row: Row, call: Call, props: Props, rid: str = "") -> Value:
+        """One call of the row."""
+        return await client.call(self.request(row, call, props, rid))
+
+    def request(self, row: Row, call: Call, props: Props, rid: str = "") -> Request:
         """One call of the row, with a body when it writes."""
-        return await client.call(
-            Request(
-                call.method,
-                call.fill(props, rid),
-                json=self.body(row, props) if call.method in {"POST", "PUT", "PATCH"} else None,
-                headers=self.headers(row, props),
-                params=self.params(row, props) if call.method != "GET" else {},
-            )
+        return Request(
+            call.method,
+            call.fill(props, rid),
+            json=self.body(row, props) if call.method in {"POST", "PUT", "PATCH"} else None,
+            headers=self.headers(row, props),
+            params=self.params(row, props) if call.method != "GET" else {},
         )
 
 
@@ -127,6 +132,8 @@ class Row:
     """The same for keys inside properties."""
     rules: Rules = field(default_factory=Rules)
     quirks: Quirks = field(default_factory=Quirks)
+    existing: Existing | None = None
+    """For what Cloudflare refuses to make twice."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -143,6 +150,19 @@ class Row:
 
     def replaced_by(self, name: str) -> bool:
         return self.immutable or name in self.replaces or name in {"accountId", "zoneId"}
+
+    def differences(self, props: Props, found: Value) -> list[str]:
+        """Inputs in which an answer of the API is not as ``props`` ask. What it doesn't tell is passed over."""
+        facts = self.quirks.facts(self, found, props)
+        told = [name for name in self.inputs if name in facts and name not in self.rules.written_only]
+        return [name for name in told if not covers(facts[name], props.get(name), self.rules, name)]
+
+    def import_id(self, props: Props, found: Value) -> str:
+        """Of what an answer of the API tells."""
+        ident = self.quirks.facts(self, found, props).get(self.ident) or found.get(self.ident)
+        known = {**props, "id": ident, self.ident: ident}
+        parts = [str(known.get(part.rstrip("?")) or "") for part in self.parts]
+        return "/".join(part for part in parts if part)
 
     def spell_out(self, value: Value) -> Value:
         """Properties as a body spells them."""

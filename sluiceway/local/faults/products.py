@@ -23,6 +23,7 @@ _PATHS: Final = (
     ("r2", r"/r2/.*"),
     ("rulesets", r"/rulesets(/.*)?"),
     ("ai-gateway", r"/ai-gateway/.*"),
+    ("ai", r"/ai/.*"),
     ("queues", r"/queues(/.*)?"),
     ("dns", r"/dns_records(/.*)?"),
     ("tokens", r"/user(/.*)?|/tokens/.*|/memberships"),

@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import httpx
 import pytest
 
 from sluiceway.engine.provider import cloudflare_plugin, sluiceway_plugin
-from sluiceway.engine.provider.faults import ApiFault, redact
+from sluiceway.engine.provider.faults import MAYBE_MADE, ApiFault, redact
 from sluiceway.engine.provider.transport import Client, Request, loopback
 from sluiceway.engine.provider.values import UNKNOWN
 from sluiceway.errors import UserError
@@ -25,13 +27,14 @@ class Server:
         self.body = body
         self.requests: list[httpx.Request] = []
         self.waits: list[float] = []
+        self.chance = 0.0
 
     def client(self) -> Client:
         async def sleep(seconds: float) -> None:
             self.waits.append(seconds)
 
         http = httpx.AsyncClient(transport=httpx.MockTransport(self.answer))
-        return Client(BASE, "token", sleep=sleep, http=http)
+        return Client(BASE, "token", sleep=sleep, chance=lambda: self.chance, http=http)
 
     def answer(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
@@ -46,7 +49,7 @@ class Server:
         return asyncio.run(self.client().call(Request("POST", "/accounts/a/queues", json={"queue_name": "q"})))
 
 
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 520])
 def test_busy_and_broken_servers_are_asked_again_with_growing_delays(status: int) -> None:
     server = Server(status, status, status, 200)
     assert server.call() == {"id": "x"}
@@ -54,20 +57,106 @@ def test_busy_and_broken_servers_are_asked_again_with_growing_delays(status: int
     assert [request.headers["x-stainless-retry-count"] for request in server.requests] == ["0", "1", "2", "3"]
 
 
-def test_the_servers_own_wait_is_kept_up_to_a_limit() -> None:
-    server = Server(429, 200, headers={"retry-after": "7"})
+def test_waits_are_a_little_shorter_by_chance() -> None:
+    server = Server(503, 503, 200)
+    server.chance = 1.0
     server.call()
-    assert server.waits == [7.0]
-    server = Server(429, 200, headers={"retry-after": "86400"})
-    server.call()
-    assert server.waits == [30.0]
+    assert server.waits == [0.375, 0.75]
 
 
-def test_it_gives_up_after_three_retries() -> None:
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.25"}, 0.25),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"retry-after": "0"}, 0.5),
+        ({"retry-after": "soon"}, 0.5),
+    ],
+    ids=str,
+)
+def test_the_servers_own_wait_is_kept(headers: dict[str, str], wait: float) -> None:
+    server = Server(429, 200, headers=headers)
+    server.call()
+    assert server.waits == [wait]
+
+
+def test_a_server_that_asks_for_more_than_a_minute_is_left_alone() -> None:
+    server = Server(429, 200, headers={"retry-after": "300"})
+    with pytest.raises(ApiFault) as fault:
+        server.call()
+    assert (server.waits, fault.value.hint) == (
+        [], "Cloudflare asks to be left alone for 300 s: run it again after that",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("told", "statuses", "calls"), [("false", (503, 200), 1), ("true", (400, 200), 2)])
+def test_a_server_that_says_whether_to_try_again_is_obeyed(told: str, statuses: tuple[int, ...], calls: int) -> None:
+    server = Server(*statuses, headers={"x-should-retry": told})
+    with nullcontext() if told == "true" else pytest.raises(ApiFault):
+        server.call()
+    assert len(server.requests) == calls
+
+
+def test_it_gives_up_after_three_retries_and_says_so() -> None:
     server = Server(503, 503, 503, 503, 200)
-    with pytest.raises(ApiFault, match="POST /accounts/a/queues failed: error 10021: it broke"):
+    with pytest.raises(ApiFault, match=r"POST /accounts/a/queues failed: error 10021: it broke \(tried 4 times\)"):
         server.call()
     assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize("status", [429, 500])
+def test_a_failure_that_is_not_the_callers_says_that_trying_later_helps(status: int) -> None:
+    server = Server(*[status] * 4, body={"errors": [{"code": 99, "message": "no"}]})
+    with pytest.raises(ApiFault) as fault:
+        server.call()
+    assert fault.value.hint and "run it again" in fault.value.hint and "is kept" in fault.value.hint
+
+
+def test_a_page_of_the_edge_is_told_by_its_title() -> None:
+    page = "<html><head><title>502 Bad Gateway</title></head><body><center>cloudflare</center></body></html>"
+    client = Client(BASE, "t", sleep=_at_once, http=_http(lambda _: httpx.Response(502, html=page)))
+    with pytest.raises(ApiFault, match=r"GET /x failed: HTTP 502: Bad Gateway \(tried 4 times\)$"):
+        asyncio.run(client.call(Request("GET", "/x")))
+
+
+async def _at_once(_: float) -> None:
+    return
+
+
+def _http(answer: Callable[[httpx.Request], httpx.Response]) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.MockTransport(answer))
+
+
+@pytest.mark.parametrize("found", [{"id": "y"}, None])
+def test_a_call_that_may_have_been_carried_out_is_looked_for_before_it_is_made_again(found: Any) -> None:  # noqa: ANN401
+    server, looks = Server(504, 200), []
+
+    async def made(since: float) -> Any:  # noqa: ANN401
+        looks.append(since)
+        return found
+
+    assert asyncio.run(server.client().call(Request("POST", "/x"), made)) == (found or {"id": "x"})
+    assert (len(looks), len(server.requests)) == (1, 1 if found else 2)
+
+
+def test_a_call_that_was_put_off_is_not_looked_for() -> None:
+    async def made(_: float) -> Any:  # noqa: ANN401
+        raise AssertionError("it was refused: nothing can have been made")
+
+    assert asyncio.run(Server(429, 200).client().call(Request("POST", "/x"), made)) == {"id": "x"}
+
+
+def test_what_can_neither_be_made_nor_looked_for_is_not_made_twice() -> None:
+    server = Server(504, 200)
+
+    async def made(_: float) -> Any:  # noqa: ANN401
+        raise ApiFault("GET /x", 503, 0, "away")
+
+    with pytest.raises(ApiFault, match="POST /x failed: error 10021") as fault:
+        asyncio.run(server.client().call(Request("POST", "/x"), made))
+    assert fault.value.hint == MAYBE_MADE
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422])
@@ -106,7 +195,7 @@ def test_a_dead_local_stage_is_told_quickly_with_what_to_do() -> None:
         async def sleep(seconds: float) -> None:
             waits.append(seconds)
 
-        client = Client(f"http://127.0.0.1:{port}/client/v4", "t", sleep=sleep)
+        client = Client(f"http://127.0.0.1:{port}/client/v4", "t", sleep=sleep, chance=lambda: 0.0)
         try:
             await client.call(Request("GET", "/accounts"))
         finally:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 from sluiceway.engine.provider.compare import Rules
-from sluiceway.engine.provider.faults import InputFault
-from sluiceway.engine.provider.row import Call, Quirks, Row
+from sluiceway.engine.provider.existing import Existing
+from sluiceway.engine.provider.faults import UNROUTABLE, ApiFault, InputFault
+from sluiceway.engine.provider.row import Call, Quirks, Row, none_if_gone
+from sluiceway.engine.provider.transport import Client, Request
 from sluiceway.engine.provider.values import Props, Secret, Value
 
 _GATEWAYS = "/accounts/{accountId}/ai-gateway/gateways"
@@ -38,6 +40,23 @@ class _AiGateway(Quirks):
                 for otel in otels
             ]
         return out
+
+
+async def _of_id(client: Client, props: Props) -> Value:
+    path = Call("GET", f"{_GATEWAYS}/{{aiGatewayId}}").fill(props)
+    return await none_if_gone(client, Request("GET", path))
+
+
+async def _with_logs(client: Client, props: Props, found: Value) -> str:
+    path = Call("GET", f"{_GATEWAYS}/{{aiGatewayId}}/logs").fill(props)
+    try:
+        logs = await client.call(Request("GET", path, params={"per_page": "1"}))
+    except ApiFault as fault:
+        # The local stage keeps none; elsewhere a gateway whose logs can't be read may have some.
+        if client.here and fault.code in UNROUTABLE:
+            return ""
+        return "whether it has logs can't be told"
+    return "it has logs" if logs else ""
 
 
 AI_GATEWAY = Row(
@@ -87,4 +106,5 @@ AI_GATEWAY = Row(
         defaults={"workersAiBillingMode": "postpaid", "authentication": False, "logpush": False, "zdr": False},
     ),
     quirks=_AiGateway(),
+    existing=Existing(7004, _of_id, _with_logs),
 )

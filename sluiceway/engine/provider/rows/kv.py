@@ -6,12 +6,24 @@ import json
 from typing import ClassVar
 
 from sluiceway.engine.provider.compare import Rules
+from sluiceway.engine.provider.existing import Existing, first, listed
 from sluiceway.engine.provider.faults import ApiFault, InputFault
 from sluiceway.engine.provider.row import Call, Quirks, Row
 from sluiceway.engine.provider.transport import Client, Request
 from sluiceway.engine.provider.values import Props, Value
 
 _NAMESPACES = "/accounts/{accountId}/storage/kv/namespaces"
+
+
+async def _of_title(client: Client, props: Props) -> Value:
+    path = Call("GET", _NAMESPACES).fill(props)
+    return await first(listed(client, Request("GET", path)), lambda item: item.get("title") == props["title"])
+
+
+async def _with_keys(client: Client, props: Props, found: Value) -> str:
+    path = Call("GET", f"{_NAMESPACES}/{{id}}/keys").fill(props, str(found["id"]))
+    return "it holds keys" if await client.call(Request("GET", path, params={"limit": "10"})) else ""
+
 
 KV_NAMESPACE = Row(
     "cloudflare:index/workersKvNamespace:WorkersKvNamespace",
@@ -23,6 +35,7 @@ KV_NAMESPACE = Row(
     optional=("jurisdiction", "mode"),
     computed=("supportsUrlEncoding",),
     replaces=frozenset({"jurisdiction", "mode"}),
+    existing=Existing(10014, _of_title, _with_keys),
 )
 
 _VALUE = f"{_NAMESPACES.replace('namespaces', 'namespaces/{namespaceId}')}/values/{{keyName}}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from sluiceway.engine.provider.compare import Rules
-from sluiceway.engine.provider.faults import InputFault
-from sluiceway.engine.provider.row import Call, Quirks, Row
+from sluiceway.engine.provider.existing import Existing
+from sluiceway.engine.provider.faults import ApiFault, InputFault
+from sluiceway.engine.provider.row import Call, Quirks, Row, none_if_gone
 from sluiceway.engine.provider.transport import Client, Request
 from sluiceway.engine.provider.values import Props, Value
 
@@ -59,6 +60,21 @@ class _Bucket(Quirks):
         return await client.call(Request("PATCH", row.read.fill(props, rid), headers=headers))
 
 
+async def _of_name(client: Client, props: Props) -> Value:
+    headers = {"cf-r2-jurisdiction": _jurisdiction(props)}
+    return await none_if_gone(client, Request("GET", Call("GET", f"{_BUCKETS}/{{name}}").fill(props), headers=headers))
+
+
+async def _with_objects(client: Client, props: Props, found: Value) -> str:
+    headers = {"cf-r2-jurisdiction": _jurisdiction(props)}
+    path = Call("GET", f"{_BUCKETS}/{{name}}/objects").fill(props)
+    try:
+        objects = await client.call(Request("GET", path, params={"per_page": "1"}, headers=headers))
+    except ApiFault:
+        return "whether it is empty can't be told"
+    return "it holds objects" if objects else ""
+
+
 R2_BUCKET = Row(
     "cloudflare:index/r2Bucket:R2Bucket",
     create=Call("POST", _BUCKETS),
@@ -76,6 +92,7 @@ R2_BUCKET = Row(
         given_once=frozenset({"location", "jurisdiction", "storageClass"}),
     ),
     quirks=_Bucket(),
+    existing=Existing(10004, _of_name, _with_objects),
 )
 
 _LIFECYCLE = f"{_BUCKETS}/{{bucketName}}/lifecycle"

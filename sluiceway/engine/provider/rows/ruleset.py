@@ -10,12 +10,13 @@ import asyncio
 from collections import defaultdict
 
 from sluiceway.engine.provider.compare import Rules
-from sluiceway.engine.provider.faults import InputFault
+from sluiceway.engine.provider.faults import ApiFault, InputFault
 from sluiceway.engine.provider.row import Call, Quirks, Row, none_if_gone
 from sluiceway.engine.provider.transport import Client, Request
 from sluiceway.engine.provider.values import Props, Value
 from sluiceway.errors import UserError
 
+ONE_PER_PHASE = 20217
 _FROM_SERVER = frozenset({"version", "last_updated", "id"})
 
 
@@ -73,10 +74,25 @@ class _Ruleset(Quirks):
         async with self._locks[f"{_base(props)} {props['phase']}"]:
             present = await self._entry_point(client, props)
             if present is None:
-                body = {"name": props["name"], "kind": props["kind"], "phase": props["phase"]}
-                body |= {"description": props.get("description") or "", "rules": self._ours(row, props)}
-                return await client.call(Request("POST", _base(props), json=body))
+                return await self._first(client, row, props)
             return await self._write(client, row, present, props, _refs(props))
+
+    async def _first(self, client: Client, row: Row, props: Props) -> Value:
+        """Makes the ruleset, or joins the one of whoever was faster."""
+        body = {"name": props["name"], "kind": props["kind"], "phase": props["phase"]}
+        body |= {"description": props.get("description") or "", "rules": self._ours(row, props)}
+
+        async def made(_: float) -> Value:
+            found = await self._entry_point(client, props)
+            return found if found and _refs(props) <= _refs(found) else None
+
+        try:
+            return await client.call(Request("POST", _base(props), json=body), made)
+        except ApiFault as fault:
+            present = await self._entry_point(client, props) if fault.code == ONE_PER_PHASE else None
+            if present is None:
+                raise
+        return await self._write(client, row, present, props, _refs(props))
 
     async def update(self, client: Client, row: Row, rid: str, old: Props, props: Props) -> Value:
         async with self._locks[f"{_base(props)} {props['phase']}"]:

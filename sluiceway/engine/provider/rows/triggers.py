@@ -47,8 +47,12 @@ class _Route(Quirks):
             self._may_move(row, props, held, own)
 
     async def create(self, client: Client, row: Row, props: Props, own: frozenset[str]) -> Value:
+        async def made(_: float) -> Value:
+            found = await self._held(client, row, props)
+            return found if found and found.get("script") == props.get("script") else None
+
         try:
-            return await self.send(client, row, row.create, props)
+            return await client.call(self.request(row, row.create, props), made)
         except ApiFault as fault:
             held = await self._held(client, row, props) if fault.code == DUPLICATE_ROUTE else None
             if not held:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from sluiceway.engine.provider import lost
 from sluiceway.engine.provider.compare import Rules
+from sluiceway.engine.provider.existing import Existing
 from sluiceway.engine.provider.faults import InputFault
-from sluiceway.engine.provider.row import Call, Quirks, Row
+from sluiceway.engine.provider.row import Call, Quirks, Row, none_if_gone
 from sluiceway.engine.provider.transport import Client, Request
 from sluiceway.engine.provider.values import Props, Unknown, Value
 
@@ -38,6 +40,16 @@ class _Worker(Quirks):
         await client.call(Request(call.method, call.fill(props, rid), params=force))
 
 
+async def _of_name(client: Client, props: Props) -> Value:
+    path = Call("GET", f"{_WORKERS}/{{name}}").fill(props)
+    return await none_if_gone(client, Request("GET", path))
+
+
+async def _with_versions(client: Client, props: Props, found: Value) -> str:
+    path = Call("GET", f"{_WORKERS}/{{id}}/versions").fill(props, str(found["id"]))
+    return "it has versions" if await client.call(Request("GET", path, params={"per_page": "1"})) else ""
+
+
 WORKER = Row(
     "cloudflare:index/worker:Worker",
     create=Call("POST", _WORKERS),
@@ -60,6 +72,7 @@ WORKER = Row(
         server=frozenset({"url", "previewUrlSuffix"}),
     ),
     quirks=_Worker(),
+    existing=Existing(10040, _of_name, _with_versions),
 )
 
 _DEPLOYMENTS = "/accounts/{accountId}/workers/scripts/{scriptName}/deployments"
@@ -91,6 +104,14 @@ class _Deployment(Quirks):
             if round(total, 6) != 100:
                 faults.append(InputFault("versions", f"the percentages must add up to 100, not {total:g}"))
         return faults
+
+    async def create(self, client: Client, row: Row, props: Props, own: frozenset[str]) -> Value:
+        async def made(since: float) -> Value:
+            answer = await client.send(Request("GET", row.create.fill(props)))
+            found = lost.fresh(answer, answer.json()["result"]["deployments"], since)
+            return next((item for item in found if not row.differences(props, item)), None)
+
+        return await client.call(self.request(row, row.create, props), made)
 
     def body(self, row: Row, props: Props) -> Value:
         body = super().body(row, {name: item for name, item in props.items() if name not in {"force", "annotations"}})

@@ -8,6 +8,7 @@ import hashlib
 import os
 from pathlib import Path
 
+from sluiceway.engine.provider import lost
 from sluiceway.engine.provider.compare import Rules
 from sluiceway.engine.provider.faults import InputFault
 from sluiceway.engine.provider.row import Call, Quirks, Row
@@ -80,7 +81,17 @@ class _WorkerVersion(Quirks):
         migrations = props.get("migrations")
         if isinstance(migrations, dict) and migrations.get("newTag"):
             props = {**props, "migrations": await self._pending(client, row, props)}
-        return await self.send(client, row, row.create, props)
+
+        async def made(since: float) -> Value:
+            answer = await client.send(Request("GET", row.create.fill(props)))
+            found = answer.json()["result"] or []
+            for item in lost.fresh(answer, found.get("items", []) if isinstance(found, dict) else found, since):
+                whole = await self.read(client, row, str(item["id"]), props)
+                if not row.differences(props, whole):
+                    return whole
+            return None
+
+        return await client.call(self.request(row, row.create, props), made)
 
     async def _pending(self, client: Client, row: Row, props: Props) -> Value:
         """The migrations that the Worker hasn't had yet; its present tag is read, never assumed."""
