@@ -6,6 +6,7 @@ import { adminOnly } from "./admin-only.ts";
 import { purgeCache } from "./cache.ts";
 import { dashboard } from "./dashboard.ts";
 import { createKey, getKey, listKeys, revokeKey, rotateKey } from "./keys.ts";
+import { endRamp, getRamp, rampWorkers } from "./ramp.ts";
 import { commandRollout, getRollout, journal, listRollouts, reportCheck, withdraw } from "./rollouts.ts";
 import { spend } from "./spend.ts";
 
@@ -24,6 +25,9 @@ const ENDPOINTS: readonly (readonly [method: string, path: string, endpoint: Gat
   ["GET", "/rollouts", listRollouts],
   ["GET", "/rollouts/journal", journal],
   ["POST", "/rollouts/withdraw", withdraw],
+  ["GET", "/releases/ramp", getRamp],
+  ["POST", "/releases/ramp", rampWorkers],
+  ["DELETE", "/releases/ramp", endRamp],
   ["GET", "/rollouts/:model", getRollout],
   ["POST", "/rollouts/:model/checks", reportCheck],
 ];

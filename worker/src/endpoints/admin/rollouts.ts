@@ -61,7 +61,7 @@ function named(c: GatewayContext): (controller: RolloutPort) => Promise<StageVie
   return async (controller) => ({ ...(await controller.views()), stage });
 }
 
-async function bodyOf(c: GatewayContext) {
+export async function bodyOf(c: GatewayContext) {
   return parseJsonObject(await c.get("readBody")());
 }
 
@@ -70,7 +70,7 @@ function nameOf(c: GatewayContext): string {
 }
 
 /** Asks the controller, which is first told what this worker version declares: it may be the first to say so. */
-async function ask<T>(c: GatewayContext, work: (controller: RolloutPort) => Promise<T>): Promise<T> {
+export async function ask<T>(c: GatewayContext, work: (controller: RolloutPort) => Promise<T>): Promise<T> {
   const { config, table } = c.get("gateway");
   await table.refresh(c.env);
   try {
