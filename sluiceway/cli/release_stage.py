@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -19,6 +19,8 @@ from sluiceway.domain.stage import LOCAL
 from sluiceway.engine.shell_env import MARK
 from sluiceway.errors import SluicewayError, UserError
 from sluiceway.local import lifecycle
+from sluiceway.release.controller_gates import ControllerGates
+from sluiceway.release.gates import WorkerGates
 from sluiceway.release.log_gates import LogGates
 from sluiceway.release.proof import Changed, Exists
 from sluiceway.release.smoke import Target, smoke
@@ -61,16 +63,24 @@ class Opened:
             self.api.write_key(namespace, RECORD, text)
 
     @contextmanager
-    def gates(self) -> Iterator[LogGates]:
-        """Gates from what the stage tells of its requests: its controller has none by worker version."""
+    def gates(self) -> Iterator[WorkerGates]:
+        """Gates from the stage's controller; where it can't say, from what the stage tells in its log."""
         plan = self.checked.plan.release
-        feed = open_feed(self.checked)
-        try:
-            if self.checked.stage == LOCAL:
-                time.sleep(1)  # the log so far is read in a thread
-            yield LogGates(feed.drain, plan.margin, plan.latency_s)
-        finally:
-            feed.close()
+        with ExitStack() as stack:
+
+            def from_log() -> LogGates:
+                feed = open_feed(self.checked)
+                stack.callback(feed.close)
+                if self.checked.stage == LOCAL:
+                    time.sleep(1)  # the log so far is read in a thread
+                return LogGates(feed.drain, plan.margin, plan.latency_s)
+
+            try:
+                admin = stack.enter_context(open_admin(self.checked.stage, self.url))
+            except SluicewayError:  # its admin endpoints are closed, to all or to whoever has no key
+                yield from_log()
+            else:
+                yield ControllerGates(admin.send, plan.margin, plan.latency_s, from_log)
 
     def resources(self) -> tuple[Changed, Exists]:
         """What the checkout would upload, and what there is in the account."""

@@ -39,3 +39,7 @@ class WorkerGates(Protocol):
     def verdict(self, old: str, new: str, window: Window) -> Reading:
         """What the requests of worker version ``new`` say beside those of ``old``."""
         ...
+
+    def end(self) -> None:
+        """The ramp is over: nothing need be counted any longer."""
+        ...

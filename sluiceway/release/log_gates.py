@@ -76,6 +76,9 @@ class LogGates:
         }
         return reading(weighed)
 
+    def end(self) -> None:
+        """Nothing: what is in the log is there for others."""
+
     def _gates(self) -> dict[str, Callable[[Seen], bool]]:
         gates: dict[str, Callable[[Seen], bool]] = {"errors": lambda request: request.failed}
         if (limit := self.latency_s) is not None:

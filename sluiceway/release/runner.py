@@ -94,6 +94,7 @@ class Runner:
         if isinstance(move, Wait):
             return Told("wait", move.sentence)
         assert isinstance(move, Over)
+        self.gates.end()
         # Said again: whoever took it out may have been killed before the stage was told.
         if move.failed:
             return Told("over", self._with_withdrawal(new, move.sentence), True)
@@ -111,6 +112,8 @@ class Runner:
     def _deploy(self, new: WorkerVersion, move: Deploy) -> Told:
         shares = [(share.version, share.percent) for share in move.shares]
         self.api.deploy(shares, move.message)
+        if move.failed:
+            self.gates.end()
         sentence = self._with_withdrawal(new, move.sentence) if move.failed else move.sentence
         return Told("deploy", sentence, move.failed)
 

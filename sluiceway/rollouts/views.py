@@ -163,6 +163,23 @@ class JournalPage:
     next: int | None
 
 
+@dataclass(frozen=True)
+class Ramp:
+    """The gates of two worker versions: ``stable`` is the old one, ``candidate`` the new one.
+
+    ``gate``: of a fail the one with the most evidence, else one that has not passed.
+    """
+
+    old: str
+    new: str
+    since: Millis
+    step: Millis
+    verdict: Verdict
+    gate: str | None
+    reason: str | None
+    gates: tuple[GateView, ...]
+
+
 Shape = TypeVar("Shape")
 
 

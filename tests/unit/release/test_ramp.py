@@ -33,6 +33,10 @@ class Gates:
     cloud: Cloud | None = None
     windows: list[Window] = field(default_factory=list)
     source: str = "a test"
+    ends: int = 0
+
+    def end(self) -> None:
+        self.ends += 1
 
     def verdict(self, old: str, new: str, window: Window) -> Reading:
         assert self.cloud is not None
@@ -89,6 +93,7 @@ def test_a_new_version_goes_from_nothing_to_all_by_its_steps(cloud: Cloud) -> No
     assert ended.kind == "over" and not ended.failed
     assert bench.smoked == [newest(cloud)]
     assert bench.gone == []
+    assert bench.gates.ends == 1
 
 
 def test_a_step_is_held_for_its_time_at_least(cloud: Cloud) -> None:
@@ -126,6 +131,7 @@ def test_a_failing_gate_gives_all_back_at_once_and_says_why(cloud: Cloud, share:
     assert cloud.shares == [(cloud.uploaded[0].id, 100)]
     assert max(cloud.path(newest(cloud))) == share
     assert BAD.reason in cloud.deployed[-1].message
+    assert bench.gates.ends == 1
     assert bench.gone == [f"{cloud.uploaded[-1].created_on}\n{newest(cloud)}"]
 
 
