@@ -66,7 +66,7 @@ def publish_(
     known = any(entry.ref == ref for entry in stated.read(workspace.root, ref.model))
     _show(bucket, done, total, known, as_json)
     if write:
-        _lock(workspace, ref, as_json)
+        keep(workspace, ref, as_json)
 
 
 def _chosen(
@@ -120,7 +120,7 @@ def _show(bucket: Bucket, done: Published, total: int, known: bool, as_json: boo
     say(f"add this to models/{done.ref.model}.yaml, or publish with --write")
 
 
-def _lock(workspace: Workspace, ref: ModelRef, as_json: bool) -> None:
+def keep(workspace: Workspace, ref: ModelRef, as_json: bool) -> None:
     """Gives the version its line in the lock, unless that would release others of the checkout with it."""
     from sluiceway import catalog
     from sluiceway.catalog import lock

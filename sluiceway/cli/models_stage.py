@@ -24,6 +24,7 @@ from sluiceway.rollouts.views import JournalEntry
 from sluiceway.workspace import Workspace
 
 if TYPE_CHECKING:
+    from sluiceway.cloudflare.finetunes import Finetunes
     from sluiceway.cloudflare.r2_keys import Credentials
     from sluiceway.pipeline.publish.shelf import Bucket
 
@@ -83,6 +84,33 @@ def open_bucket(workspace: Workspace, stage: str) -> Bucket:
     return Bucket(stage, r2.bucket_at_endpoint(plan.name, plan.jurisdiction), made, names.artifact_key)
 
 
+def open_finetunes(workspace: Workspace, stage: str) -> Finetunes:
+    """The adapters in the account of a stage. UserError as for `open_bucket`."""
+    from sluiceway.cloudflare.finetunes import Finetunes
+    from sluiceway.cloudflare.worker_api import sdk
+
+    settings.require_stage(workspace, stage)
+    if stage == LOCAL:
+        runtime = lifecycle.require_runtime(workspace.local)
+        token = (workspace.local / "token").read_text(encoding="utf-8").strip()
+        return Finetunes(sdk(token, runtime.api_url), runtime.account_id)
+    found = settings.load(workspace, stage)
+    found.ready()
+    token = _remote_token("Workers AI: Edit")
+    return Finetunes(sdk(token, os.environ.get("CLOUDFLARE_BASE_URL")), found.account_id)
+
+
+def _remote_token(permission: str) -> str:
+    if MARK in os.environ:
+        hint = f"open a new shell; this one was set by `sluiceway env {LOCAL}`"
+        raise UserError("this shell is set to the local stage, whose token would be sent", path=MARK, hint=hint)
+    token = os.environ.get(_TOKEN)
+    if not token:
+        hint = f"set it to a token with `{permission}` for the stage's account"
+        raise UserError("this variable is not set", path=_TOKEN, hint=hint)
+    return token
+
+
 def _remote_keys() -> Credentials:
     """R2's key pair out of the API token in the environment."""
     from cloudflare import APIError
@@ -90,13 +118,7 @@ def _remote_keys() -> Credentials:
     from sluiceway.cloudflare import r2
     from sluiceway.cloudflare.worker_api import sdk
 
-    if MARK in os.environ:
-        hint = f"open a new shell; this one was set by `sluiceway env {LOCAL}`"
-        raise UserError("this shell is set to the local stage, whose token would be sent", path=MARK, hint=hint)
-    token = os.environ.get(_TOKEN)
-    if not token:
-        hint = "set it to a token with `Workers R2 Storage: Edit` for the stage's account"
-        raise UserError("this variable is not set", path=_TOKEN, hint=hint)
+    token = _remote_token("Workers R2 Storage: Edit")
     try:
         known = sdk(token, os.environ.get("CLOUDFLARE_BASE_URL")).user.tokens.verify()
     except APIError as error:

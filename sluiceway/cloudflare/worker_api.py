@@ -166,17 +166,18 @@ class WorkerApi:
             return SluicewayError(
                 f"Cloudflare's API did not answer: {type(fault).__name__}", path=path, hint="try again in a moment"
             )
-        code, said = _said(fault)
-        text = f"Cloudflare refused: {said} ({code or fault.status_code})"
+        code, words = said(fault)
+        text = f"Cloudflare refused: {words} ({code or fault.status_code})"
         if fault.status_code in (401, 403):
             hint = "CLOUDFLARE_API_TOKEN needs `Workers Scripts: Edit` for this account"
             return UserError(text, path=path, hint=hint)
         if fault.status_code >= 500 or fault.status_code == 429:
-            return SluicewayError(f"Cloudflare failed: {said} ({code or fault.status_code})", path=path)
+            return SluicewayError(f"Cloudflare failed: {words} ({code or fault.status_code})", path=path)
         return UserError(text, path=path, hint=_HINTS.get(code or 0, "`sluiceway release show STAGE` says what serves"))
 
 
-def _said(fault: APIStatusError) -> tuple[int | None, str]:
+def said(fault: APIStatusError) -> tuple[int | None, str]:
+    """Cloudflare's code and words."""
     body = fault.body
     errors = body.get("errors") if isinstance(body, dict) else None
     first = errors[0] if isinstance(errors, list) and errors and isinstance(errors[0], dict) else {}

@@ -59,7 +59,7 @@ def _row(
     return Row(
         ref=ref,
         backend=version.backend if version else "onnx",
-        answers=(version.id or "") if version else "",
+        answers=version.answers if version else "",
         stated=version is not None,
         published=_published(version, files, shelf is not None, entry, record),
         published_at=entry.published if entry else None,

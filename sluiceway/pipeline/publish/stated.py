@@ -24,6 +24,12 @@ class Stated:
     backend: Backend
     id: str | None
     files: tuple[File, ...]
+    lora: str | None = None
+
+    @property
+    def answers(self) -> str:
+        """What answers, by the backend's own names."""
+        return f"{self.id} + {self.lora}" if self.lora else self.id or ""
 
 
 def parse(text: str, model: str) -> tuple[Stated, ...]:
@@ -34,7 +40,7 @@ def parse(text: str, model: str) -> tuple[Stated, ...]:
     except ValidationError as error:
         raise told(error, ModelFile, lambda dotted: f"{shown}: {dotted}" if dotted else shown) from None
     return tuple(
-        Stated(parse_ref(version.version), found.task, version.backend, version.id, version.files)
+        Stated(parse_ref(version.version), found.task, version.backend, version.id, version.files, version.lora)
         for version in found.versions
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -53,11 +53,22 @@ def added(text: str | None, ref: ModelRef, task: Task, files: Sequence[FileLike]
             raise UserError(f"{version.ref} stands there already", path=shown, got=str(ref), hint=_HINT)
         if version.task != task:
             raise UserError(f"the model's task is {version.task}", path=shown, got=task, hint="name another model")
+    return appended(text, ref, lambda indent: block(ref, files, indent))
+
+
+def appended(text: str, ref: ModelRef, made: Callable[[int], str]) -> str:
+    """The text of models/MODEL.yaml with the block that ``made`` gives for an indent behind its last version.
+
+    UserError when that would change what is there, or a later version stands there."""
+    shown = f"{FOLDER}/{ref.model}.yaml"
+    before = parse(text, ref.model)
+    if before and before[-1].ref >= ref:
+        raise UserError(f"{before[-1].ref} stands there already", path=shown, got=str(ref), hint=_HINT)
     line, indent = _end(text, shown)
     lines = text.splitlines(keepends=True)
     if lines and not lines[line - 1].endswith("\n"):
         lines[line - 1] += "\n"
-    written = "".join([*lines[:line], block(ref, files, indent), *lines[line:]])
+    written = "".join([*lines[:line], made(indent), *lines[line:]])
     if parse(written, ref.model)[:-1] != before:
         raise UserError("a block added to this file would change what is there", path=shown, hint=_HINT)
     return written

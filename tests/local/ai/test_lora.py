@@ -14,7 +14,7 @@ from tests.local.ai.test_remote import remote_stage
 
 GEMMA = "@cf/google/gemma-2b-it-lora"
 MISTRAL = "@cf/mistral/mistral-7b-instruct-v0.2-lora"
-BOTH = {"adapter_config.json": {}, "adapter_model.safetensors": {}}
+BOTH: dict[str, Any] = {"adapter_config.json": {}, "adapter_model.safetensors": {}}
 KEPT: dict[str, Mapping[str, Any]] = {
     "whole": {"name": "whole", "model": GEMMA, "assets": BOTH},
     "id-of-whole": {"name": "whole", "model": GEMMA, "assets": BOTH},
