@@ -2,7 +2,7 @@
 
     python tests/contract/make_edge.py
 
-``small`` is a model of 64 buckets, whole in the file; ``texts`` are asked of it and of the two that are published.
+``small`` is a model of 64 buckets, whole in the file; ``texts`` are asked of it and of the three that are published.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from models.recipes.injection import train as injection
 from models.recipes.intent import features as intent
 from models.recipes.intent import verify
 from models.recipes.router import features as router
@@ -63,6 +64,10 @@ def made() -> dict[str, object]:
         "texts": TEXTS,
         "small": {"onnx": base64.b64encode(content).decode(), "labels": ["a", "b", "c"], "rows": expected},
         "router": {"labels": ["complex", "simple"], "rows": answers("router", router.vectors(TEXTS))},
+        "injection": {
+            "labels": ["attack", "benign"],
+            "rows": answers("injection", injection.vectors([("", "", text) for text in TEXTS])),
+        },
         "intent": {
             "labels": json.loads((ARTIFACTS / "intent/1/manifest.json").read_text(encoding="utf-8"))["labels"],
             "rows": answers("intent", intent.vectors(TEXTS).astype(np.float32)),

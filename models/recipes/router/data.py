@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from hashlib import sha256
 from pathlib import Path
 
@@ -22,7 +23,6 @@ __all__ = [
     "Sentence",
     "divide",
     "fold",
-    "likeness",
     "of_length",
     "read",
     "twins",
@@ -44,18 +44,19 @@ def _digest(prompt: Sentence) -> bytes:
     return sha256(prompt[2].encode()).digest()
 
 
-def likeness(one: frozenset[str], other: frozenset[str]) -> float:
-    """Jaccard: the share of the n-grams of both that are in each."""
-    return len(one & other) / len(one | other)
-
-
 def twins(trained: list[Sentence], held: list[Sentence]) -> list[tuple[str, str]]:
-    """Pairs across the two halves that are nearly the same."""
-    known = [(text, _grams(text)) for _, _, text in trained]
+    """Pairs across the two halves that are nearly the same, by Jaccard: the share of the n-grams of both in each."""
+    known = [_grams(text) for _, _, text in trained]
+    having: dict[str, list[int]] = {}
+    for at, grams in enumerate(known):
+        for gram in grams:
+            having.setdefault(gram, []).append(at)
     found = []
     for _, _, text in held:
         grams = _grams(text)
-        found += [(text, other) for other, theirs in known if likeness(grams, theirs) >= ALIKE]
+        shared = Counter(at for gram in grams for at in having.get(gram, ()))
+        alike = (at for at, both in shared.items() if both / (len(grams) + len(known[at]) - both) >= ALIKE)
+        found += [(text, trained[at][2]) for at in sorted(alike)]
     return found
 
 
@@ -64,18 +65,17 @@ def _grams(text: str) -> frozenset[str]:
     return frozenset(padded[at : at + 3] for at in range(len(padded) - 2))
 
 
-def of_length(prompts: list[Sentence]) -> float:
+def of_length(prompts: list[Sentence], label: str = LABELS[0]) -> float:
     """The share that the best rule on length alone names right, chosen on these very prompts: characters or bytes."""
+    wanted = [prompt[0] == label for prompt in prompts]
     return max(
-        _best([len(text) for *_, text in prompts], prompts), _best([len(t.encode()) for *_, t in prompts], prompts)
+        _best([len(text) for *_, text in prompts], wanted), _best([len(t.encode()) for *_, t in prompts], wanted)
     )
 
 
-def _best(lengths: list[int], prompts: list[Sentence]) -> float:
+def _best(lengths: list[int], wanted: list[bool]) -> float:
     shares = []
     for least in sorted(set(lengths)):
-        right = sum(
-            (length >= least) == (prompt[0] == "complex") for length, prompt in zip(lengths, prompts, strict=True)
-        )
-        shares += [right / len(prompts), 1 - right / len(prompts)]
+        right = sum((length >= least) == one for length, one in zip(lengths, wanted, strict=True))
+        shares += [right / len(wanted), 1 - right / len(wanted)]
     return max(shares)

@@ -33,10 +33,12 @@ def value(count: int) -> float:
     return 1 / math.sqrt(count)
 
 
-def vectors(texts: Iterable[str]) -> NDArray[np.float32]:
-    """One row of BUCKETS per text, each of length one."""
-    rows = [places(text) for text in texts]
-    found = np.zeros((len(rows), BUCKETS), dtype=np.float32)
+def vectors(
+    texts: Iterable[str], lengths: tuple[int, ...] = LENGTHS, buckets: int = BUCKETS, cap: int | None = CAP
+) -> NDArray[np.float32]:
+    """One row of ``buckets`` per text, each of length one."""
+    rows = [places(text, lengths, buckets, cap) for text in texts]
+    found = np.zeros((len(rows), buckets), dtype=np.float32)
     for at, row in enumerate(rows):
         found[at, row] = value(len(row))
     return found

@@ -45,7 +45,9 @@ class Linear:
         return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
-def model_bytes(linear: Linear, labels: tuple[str, ...]) -> bytes:
+def model_bytes(
+    linear: Linear, labels: tuple[str, ...], lengths: tuple[int, ...] = features.LENGTHS, cap: int = features.CAP
+) -> bytes:
     """The file's bytes, the same for the same weights: ``features`` [batch, buckets] -> ``probabilities``."""
     buckets, classes = linear.weights.shape
     graph = helper.make_graph(
@@ -63,6 +65,5 @@ def model_bytes(linear: Linear, labels: tuple[str, ...]) -> bytes:
             numpy_helper.from_array(linear.bias, "bias"),
         ],
     )
-    lengths = ",".join(map(str, features.LENGTHS))
-    properties = {"labels": ",".join(labels), "lengths": lengths, "cap": str(features.CAP), "norm": "l2"}
+    properties = {"labels": ",".join(labels), "lengths": ",".join(map(str, lengths)), "cap": str(cap), "norm": "l2"}
     return finished(graph, properties)

@@ -62,9 +62,9 @@ def _wanted(prompts: list[Sentence]) -> logistic.Whole:
     return np.array([LABELS.index(label) for label, *_ in prompts], dtype=np.int64)
 
 
-def shares(prompts: list[Sentence], rows: NDArray[np.float32]) -> dict[str, float]:
+def shares(prompts: list[Sentence], rows: NDArray[np.float32], labels: tuple[str, ...] = LABELS) -> dict[str, float]:
     """Share of prompts named right, over all, by language and by label."""
-    right = rows.argmax(axis=1) == _wanted(prompts)
+    right = rows.argmax(axis=1) == [labels.index(label) for label, *_ in prompts]
     groups = {"all": [True] * len(prompts)}
     for at in (1, 0):
         for name in sorted({prompt[at] for prompt in prompts}):

@@ -12,7 +12,7 @@ CONTRACT = json.loads(make_edge.FILE.read_text(encoding="utf-8"))
 
 def test_onnxruntime_answers_what_the_worker_is_held_to() -> None:
     found = json.loads(json.dumps(make_edge.made()))
-    for model in ("small", "router", "intent"):
+    for model in ("small", "router", "injection", "intent"):
         assert found[model]["labels"] == CONTRACT[model]["labels"]
         assert np.allclose(found[model]["rows"], CONTRACT[model]["rows"], atol=1e-6)
     assert (found["texts"], found["small"]["onnx"]) == (CONTRACT["texts"], CONTRACT["small"]["onnx"])
