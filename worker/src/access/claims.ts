@@ -1,6 +1,6 @@
+import type { JWTPayload } from "jose";
 import { sha256Hex } from "../digest.ts";
 import { Refused } from "./credential.ts";
-import type { Claims } from "./jwt.ts";
 import { NOBODY, type Principal } from "./principal.ts";
 
 const MOST_CHARACTERS = 256;
@@ -19,7 +19,7 @@ export interface ClaimNames {
  * The caller that a verified token names. A stage that says which claim lists the models means it: without the claim
  * the caller may use none.
  */
-export async function principalOf(claims: Claims, names: ClaimNames): Promise<Principal> {
+export async function principalOf(claims: JWTPayload, names: ClaimNames): Promise<Principal> {
   const subject = names.subject.map((name) => textOf(claimOf(claims, name))).find((text) => text !== null) ?? null;
   if (subject === null) throw new Refused("token_subject");
   const tenant = (await sha256Hex(`${names.issuer}\n${subject}`)).slice(0, 32);
@@ -33,7 +33,7 @@ export async function principalOf(claims: Claims, names: ClaimNames): Promise<Pr
 }
 
 /** A claim by its whole name, which may be a URL, else by its path: `realm_access.models`. */
-function claimOf(claims: Claims, name: string): unknown {
+function claimOf(claims: JWTPayload, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   let value: unknown = claims;
   for (const step of name.split(".")) {

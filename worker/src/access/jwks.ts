@@ -1,6 +1,7 @@
+import type { JWK } from "jose";
+import { importJWK } from "jose/key/import";
 import { within } from "../patience.ts";
 import { Refused, unavailable } from "./credential.ts";
-import { importKey, isFor, type JwkOf } from "./jwt.ts";
 
 /** Age at which a set is asked for again, beside a request. */
 const RENEW_MS = 300_000;
@@ -13,16 +14,26 @@ const DOWN_MS = 2_000;
 const PATIENCE_MS = 3_000;
 const MOST_CHARACTERS = 262_144;
 
+/** What a key must be to be one of the algorithm's. */
+const KINDS: Record<string, { readonly kty: string; readonly crv?: string }> = {
+  ...{ RS256: { kty: "RSA" }, RS384: { kty: "RSA" }, RS512: { kty: "RSA" } },
+  ...{ PS256: { kty: "RSA" }, PS384: { kty: "RSA" }, PS512: { kty: "RSA" } },
+  ES256: { kty: "EC", crv: "P-256" },
+  ES384: { kty: "EC", crv: "P-384" },
+  ES512: { kty: "EC", crv: "P-521" },
+  EdDSA: { kty: "OKP", crv: "Ed25519" },
+};
+
 interface Known {
-  readonly keys: readonly JwkOf[];
+  readonly keys: readonly JWK[];
   /** By place in `keys` and algorithm. */
   readonly imported: Map<string, CryptoKey>;
   readonly askedAt: number;
 }
 
 /**
- * The public keys of one issuer. No request waits for another's promise of a fetch or an import: in this runtime a
- * promise dies with the request that made it, and takes the others along.
+ * The public keys of one issuer. Its own keeper in place of jose's, which shares the promise of a fetch or an import
+ * among requests: in this runtime a promise dies with the request that made it, and takes the others along.
  */
 export class KeySet {
   readonly #uri: string;
@@ -38,7 +49,7 @@ export class KeySet {
   }
 
   /** The key that a token names. Throws the 401 when there is none, the 503 when the issuer never answered. */
-  async find(kid: unknown, alg: string, later: (work: Promise<unknown>) => void): Promise<CryptoKey> {
+  async find(kid: string | undefined, alg: string, later: (work: Promise<unknown>) => void): Promise<CryptoKey> {
     const known = await this.#current(later);
     const key = await pick(known, kid, alg);
     if (key !== null) return key;
@@ -95,7 +106,7 @@ export class KeySet {
   }
 }
 
-async function fetchKeys(uri: string): Promise<JwkOf[]> {
+async function fetchKeys(uri: string): Promise<JWK[]> {
   // A redirect would let whoever controls it choose the keys.
   const response = await fetch(uri, { headers: { accept: "application/json" }, redirect: "manual" });
   if (response.status !== 200) {
@@ -106,20 +117,27 @@ async function fetchKeys(uri: string): Promise<JwkOf[]> {
   if (text.length > MOST_CHARACTERS) throw new Error("the issuer's keys are too long");
   const { keys } = JSON.parse(text) as { keys?: unknown };
   if (!Array.isArray(keys)) throw new Error("the issuer's keys are no list");
-  return keys.filter((key): key is JwkOf => typeof key === "object" && key !== null);
+  return keys.filter((key): key is JWK => typeof key === "object" && key !== null);
 }
 
 /** The one key that fits the token, imported; null when none does. Two that fit are none: nothing says which is meant. */
-async function pick(known: Known, kid: unknown, alg: string): Promise<CryptoKey | null> {
-  const fitting = known.keys.flatMap((key, at) =>
-    isFor(key, alg) && (kid === undefined || key.kid === kid) ? [at] : [],
-  );
+async function pick(known: Known, kid: string | undefined, alg: string): Promise<CryptoKey | null> {
+  const fitting = known.keys.flatMap((key, at) => (fits(key, kid, alg) ? [at] : []));
   const at = fitting[0];
   if (at === undefined || fitting.length > 1) return null;
   const name = `${at} ${alg}`;
   const kept = known.imported.get(name);
   if (kept !== undefined) return kept;
-  const key = await importKey(known.keys[at] as JwkOf, alg);
-  if (key !== null) known.imported.set(name, key);
+  const key = await importJWK(known.keys[at] as JWK, alg).catch(() => null);
+  if (key === null || key instanceof Uint8Array || key.type !== "public") return null;
+  known.imported.set(name, key);
   return key;
+}
+
+function fits(key: JWK, kid: string | undefined, alg: string): boolean {
+  const kind = Object.hasOwn(KINDS, alg) ? KINDS[alg] : undefined;
+  if (kind === undefined || key.kty !== kind.kty || (kind.crv !== undefined && key.crv !== kind.crv)) return false;
+  if (kid !== undefined && key.kid !== kid) return false;
+  if (key.alg !== undefined && key.alg !== alg) return false;
+  return (key.use === undefined || key.use === "sig") && (key.key_ops?.includes("verify") ?? true);
 }

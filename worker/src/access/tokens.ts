@@ -1,3 +1,8 @@
+import type { JWTPayload, JWTVerifyOptions, ProtectedHeaderParameters } from "jose";
+import { decodeProtectedHeader } from "jose/decode/protected_header";
+import { JOSEError, JWTClaimValidationFailed } from "jose/errors";
+import { decodeJwt } from "jose/jwt/decode";
+import { jwtVerify } from "jose/jwt/verify";
 import { put } from "../bounded-map.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { Issuer } from "../config-policies.ts";
@@ -5,7 +10,6 @@ import { hex } from "../digest.ts";
 import { type ClaimNames, principalOf } from "./claims.ts";
 import { type RefusalReason, Refused } from "./credential.ts";
 import { KeySet } from "./jwks.ts";
-import { isSigned, readToken, type Token, wrongClaim } from "./jwt.ts";
 import type { Principal } from "./principal.ts";
 
 /** Three parts of base64url; the last may be empty, so that an unsigned token is refused as what it is. */
@@ -82,12 +86,12 @@ export class Tokens {
     const name = hex(digest);
     const kept = this.#verified.get(name);
     if (kept !== undefined && this.#now() < kept.until) return kept.principal;
-    const read = peek(token);
+    const { header, claims } = peek(token);
     let fault: RefusalReason = "token_issuer";
     for (const trusted of this.#trusted) {
-      if (read.claims.iss !== trusted.issuer) continue;
+      if (claims.iss !== trusted.issuer) continue;
       try {
-        return await this.#check(read, trusted, name, later);
+        return await this.#check(token, header, trusted, name, later);
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
         fault = error.reason;
@@ -97,21 +101,23 @@ export class Tokens {
   }
 
   async #check(
-    token: Token,
+    token: string,
+    header: ProtectedHeaderParameters,
     trusted: Trusted,
     name: string,
     later: (work: Promise<unknown>) => void,
   ): Promise<Principal> {
-    const { alg, kid } = token.header;
+    const { alg, kid } = header;
     // The list decides, never the token.
-    if (typeof alg !== "string" || !trusted.algorithms.includes(alg)) throw new Refused("token_algorithm");
+    if (alg === undefined || !trusted.algorithms.includes(alg)) throw new Refused("token_algorithm");
     const key = await trusted.keys.find(kid, alg, later);
-    if (!(await isSigned(token, key, alg))) throw new Refused("token_signature");
     const now = this.#now();
-    const wrong = wrongClaim(token.claims, { ...trusted, now: Math.floor(now / 1000) });
-    if (wrong !== null) throw new Refused(`token_${wrong}`);
-    const principal = await principalOf(token.claims, trusted.names);
-    const until = Math.min((Number(token.claims.exp) + trusted.leeway) * 1000, now + VERIFIED_MS);
+    const claims = await verified(token, key, {
+      ...{ issuer: trusted.issuer, audience: [...trusted.audience], algorithms: [alg], requiredClaims: ["exp"] },
+      ...{ clockTolerance: trusted.leeway, currentDate: new Date(now) },
+    });
+    const principal = await principalOf(claims, trusted.names);
+    const until = Math.min((Number(claims.exp) + trusted.leeway) * 1000, now + VERIFIED_MS);
     put(this.#verified, name, { principal, until }, MOST_VERIFIED);
     return principal;
   }
@@ -122,13 +128,28 @@ export function looksLikeToken(text: string): boolean {
   return text.length <= MOST_CHARACTERS && SHAPE.test(text);
 }
 
-/** Believed only to find the issuer whose keys decide. */
-function peek(token: string): Token {
+/** Header and claims as the token states them: believed only to find the issuer whose keys decide. */
+function peek(token: string): { header: ProtectedHeaderParameters; claims: JWTPayload } {
   try {
-    return readToken(token);
+    return { header: decodeProtectedHeader(token), claims: decodeJwt(token) };
   } catch {
     throw new Refused("token_malformed");
   }
+}
+
+async function verified(token: string, key: CryptoKey, options: JWTVerifyOptions): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, key, options)).payload;
+  } catch (error) {
+    throw new Refused(reasonOf(error));
+  }
+}
+
+function reasonOf(error: unknown): RefusalReason {
+  if (!(error instanceof JOSEError)) return "token_malformed";
+  if (error.code === "ERR_JWT_EXPIRED") return "token_exp";
+  if (error instanceof JWTClaimValidationFailed) return `token_${error.claim}`;
+  return error.code === "ERR_JWS_SIGNATURE_VERIFICATION_FAILED" ? "token_signature" : "token_malformed";
 }
 
 /** `acme` or `acme.cloudflareaccess.com`, with or without `https://` -> the issuer, as its assertions have it. */
