@@ -44,6 +44,7 @@ export const Rollout: s.Schema<RolloutSpec> = s.object({
   no_control: s.one(["hold", "rollback"]),
   grace_s: seconds,
   mirror: percent(0, 100),
+  probes: s.nullish(s.object({ every_s: s.number(s.least(1)), usd: s.number(s.above(0)) })),
   attempt: s.count,
 });
 

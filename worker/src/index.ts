@@ -10,6 +10,7 @@ import type { GatewayEnv } from "./env.ts";
 import type { Ambient } from "./gateway.ts";
 import { Blocklist } from "./guard/blocklist.ts";
 import { Outcomes } from "./outcomes/outcomes.ts";
+import { offerProbes } from "./outcomes/probe.ts";
 import { Health } from "./resilience/health.ts";
 import { LiveTable } from "./routing/table.ts";
 import { newTelemetry } from "./telemetry/telemetry.ts";
@@ -54,6 +55,7 @@ export function createGateway(configText: string, ambient: Ambient = PLATFORM): 
     linears: new Linears(ambient.now, ambient.linger),
     blocklist: Blocklist.of(config.guard.blocklist),
   });
+  offerProbes(config, ambient, (request, env, ctx) => app.fetch(request, env, ctx));
   return {
     fetch: (request, env, ctx) => app.fetch(request, env, ctx),
     // A cron keeps an isolate warm, its knowledge of the live split fresh, and tells the ledgers what they may have missed.

@@ -5,7 +5,7 @@ export interface Principal {
   /** Keeps one caller's answers, limits and sums apart from another's: a digest or a subject, never a secret. */
   readonly tenant: string;
   /** How the caller proved itself. */
-  readonly via: "nobody" | "stage-key" | "key" | "jwt" | "access";
+  readonly via: "nobody" | "stage-key" | "key" | "jwt" | "access" | "probe";
   /** Id of the key for logs; the secret can't be told from it. */
   readonly keyId: string | null;
   readonly name: string | null;

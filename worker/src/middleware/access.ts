@@ -1,13 +1,14 @@
 import { Refused } from "../access/credential.ts";
 import { NOBODY, type Principal } from "../access/principal.ts";
 import type { Gateway, GatewayContext, GatewayMiddleware } from "../gateway.ts";
+import { isProbe, PROBER } from "../outcomes/probe.ts";
 import { clientAddress } from "../routing/client.ts";
 
 /** Lets callers in who prove who they are: by the stage's key, a key of their own, a token, or Cloudflare Access. */
 export function access(gateway: Gateway): GatewayMiddleware {
   const { required } = gateway.config.auth;
   return async function access(c, next) {
-    const principal = required ? await identify(gateway, c) : NOBODY;
+    const principal = isProbe(c.req.raw) ? PROBER : required ? await identify(gateway, c) : NOBODY;
     c.get("record").tenant = principal.tenant;
     c.set("principal", principal);
     await next();

@@ -3,6 +3,7 @@ import type { JsonObject } from "../chat/json-body.ts";
 import type { ChatRequest } from "../chat/request.ts";
 import type { GatewayContext } from "../gateway.ts";
 import type { Route } from "../routing/route.ts";
+import { isProbe } from "./probe.ts";
 
 /** What a request that a rollout counts has shown so far. Kept with its record, and looked at when it is over. */
 export interface Evidence {
@@ -10,6 +11,8 @@ export interface Evidence {
   readonly version: number;
   /** Whom the split sticks to. */
   readonly user: string;
+  /** Nobody asked it: see `probe.ts`. */
+  readonly probe?: boolean;
   /** What was asked, to be asked again of another version; null where that makes no sense. */
   readonly request: ChatRequest | null;
   /** What the model said to which parameters, before anything of it was masked. */
@@ -48,8 +51,21 @@ export function begin(
   request: ChatRequest | null = null,
 ): void {
   const { outcomes } = c.get("gateway");
-  if (variant === "pinned" || !outcomes.watches(model)) return;
+  const probe = isProbe(c.req.raw);
+  if ((variant === "pinned" && !probe) || !outcomes.watches(model)) return;
   const record = c.get("record");
-  record.evidence = { model, version, user, request, said: null, astray: false, faltered: false, late: false };
+  // What nobody asked is not asked again.
+  const asked = probe ? null : request;
+  record.evidence = {
+    model,
+    version,
+    user,
+    probe,
+    request: asked,
+    said: null,
+    astray: false,
+    faltered: false,
+    late: false,
+  };
   outcomes.began(record, c.env, (work) => c.executionCtx.waitUntil(work));
 }

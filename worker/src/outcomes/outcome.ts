@@ -78,8 +78,10 @@ export function lateOutcomeOf(record: RequestRecord, evidence: Evidence, now: nu
   };
 }
 
-function headOf(record: RequestRecord, { model, version, user }: Evidence) {
-  return { model, version, client: clientOf(record, user), at: record.startedAt, source: "live" } as const;
+function headOf(record: RequestRecord, { model, version, user, probe }: Evidence) {
+  // No two probes are one client's.
+  const client = clientOf(record, probe ? record.id : user);
+  return { model, version, client, at: record.startedAt, source: probe ? "probe" : "live" } as const;
 }
 
 /** Whether a refused request got as far as the model: its backend was asked, or was not fit to be. */

@@ -97,8 +97,8 @@ export class Outcomes {
       if (this.#isDue()) this.tell(env, later);
       return null;
     }
-    const { model, version, user } = evidence;
-    if (this.#rated.has(model) && this.#served.length < MOST) {
+    const { model, version, user, probe } = evidence;
+    if (!probe && this.#rated.has(model) && this.#served.length < MOST) {
       this.#served.push({
         id: ratedId(record.id),
         caller: callerOf(record),

@@ -15,6 +15,13 @@ export function isBad({ name, slo }: GateSpec, outcome: Outcome): boolean | null
   return outcome.failed && bad === false ? null : bad;
 }
 
+/** Whether any of the gates that people's requests feed would call a probe bad; null when it has been told of before. */
+export function isBadProbe(gates: readonly GateSpec[], outcome: Outcome): boolean | null {
+  return outcome.part === "rest"
+    ? null
+    : gates.some((gate) => gate.mode === "enforce" && isBad(gate, outcome) === true);
+}
+
 function fault(name: GateSpec["name"], slo: number | null, outcome: Outcome): boolean | null {
   switch (name) {
     case "first_token":

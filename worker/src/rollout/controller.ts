@@ -1,5 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import type { Rollouts } from "../config-rollout.ts";
+import { sendProbes } from "../outcomes/probe.ts";
 import { type Action, advance, type Event, liveSplits, newStage, rampView, type StageState, viewOf } from "./core.ts";
 import { Facts } from "./facts.ts";
 import { Journal } from "./journal.ts";
@@ -158,6 +159,10 @@ export class RolloutController extends DurableObject<Record<string, unknown>> {
     const { state, actions } = advance(this.#state, event, Date.now());
     const entries = actions.flatMap((action) => (action.kind === "journal" ? [action.entry] : []));
     this.#keep(state, entries);
+    for (const action of actions) {
+      if (action.kind === "probe")
+        this.ctx.waitUntil(sendProbes(this.#facts.audience?.stage ?? "", action, this.env, this.ctx));
+    }
     for (const entry of entries) log(this.#facts.audience?.stage ?? "", entry);
     if (entries.length > 0 || actions.some(({ kind }) => kind === "alarm")) this.#setAlarm();
     return refusalIn(actions);

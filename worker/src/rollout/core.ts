@@ -1,5 +1,6 @@
 import { take, takeCheck } from "./commands.ts";
 import { takeBatch } from "./hygiene.ts";
+import { probe } from "./probing.ts";
 import { countRamp, takeRamp } from "./ramp.ts";
 import { takeSpec, withdraw } from "./specs.ts";
 import type { Action, Event, StageState } from "./state.ts";
@@ -50,6 +51,7 @@ export function advance(state: StageState, event: Event, now: number): { state: 
   else if (event.kind === "command") take(turn, event);
   else if (event.kind === "check") takeCheck(turn, event);
   else if (event.kind === "withdraw") withdraw(turn, event.order, event.actor);
+  for (const name of Object.keys(turn.state.models)) probe(turn, name);
   const alarm = nextAlarm(turn.state, now);
   // A clock's own alarm is spent when it comes, too early or not: it is always told anew.
   if (alarm !== state.alarm || event.kind === "clock") turn.actions.push({ kind: "alarm", at: alarm });
@@ -58,7 +60,8 @@ export function advance(state: StageState, event: Event, now: number): { state: 
 
 /** When a hold, a watch or a grace time is over next, after `now`; null when none runs. */
 function nextAlarm({ models }: StageState, now: number): number | null {
-  const ends = Object.values(models).flatMap(({ clock, uncontrolled, warmUntil, spec, platform, calm }) => [
+  const ends = Object.values(models).flatMap(({ clock, uncontrolled, warmUntil, spec, platform, calm, probing }) => [
+    probing?.next ?? 0,
     clock === null || clock.since === null ? 0 : clock.since + clock.left,
     warmUntil ?? 0,
     platform === null ? 0 : (calm ?? Number.NEGATIVE_INFINITY) + CALM_MS,

@@ -1,10 +1,11 @@
 import type { Sums } from "../gates/block.ts";
 import { observe } from "../gates/gate.ts";
-import { isBad } from "./classify.ts";
+import { isBad, isBadProbe } from "./classify.ts";
 import { liveGates } from "./declared.ts";
 import { tallied } from "./figures.ts";
 import { type Judged, runOf, settingsOf } from "./judging.ts";
 import { isRunning } from "./phases.ts";
+import { charged } from "./probing.ts";
 import { type Arm, type ModelState, modelOf, type Seen } from "./state.ts";
 import { steer } from "./steer.ts";
 import { keepFigures, put, type Turn } from "./turn.ts";
@@ -41,7 +42,7 @@ export function takeBatch(turn: Turn, batch: Batch): boolean {
     if (model === null || !isRunning(model.phase)) continue;
     const mine = <T extends { readonly model: string }>(all: readonly T[]) => all.filter((one) => one.model === name);
     const outcomes = mine(batch.outcomes);
-    put(turn, name, absorbed(model, outcomes, mine(batch.feedback), turn.now));
+    put(turn, name, absorbed(charged(model, outcomes), outcomes, mine(batch.feedback), turn.now));
     const figures = turn.state.figures?.[name];
     if (figures !== undefined) keepFigures(turn, name, tallied(figures, outcomes, model, turn.now));
     steer(turn, name, "gates");
@@ -85,7 +86,9 @@ export function absorbed<M extends Gated>(
 ): M {
   const { rollout } = model.spec;
   if (rollout === null || model.arms.length === 0) return model;
-  const told = outcomes.filter((outcome) => isEvidence(outcome, model, rollout)).map(asEvent);
+  const told = outcomes
+    .filter((outcome) => isEvidence(outcome, model, rollout))
+    .map((outcome) => asEvent(outcome, rollout.gates));
   // A thumb may come a day later: what it is about is as old as any outcome may be.
   const recent = thumbs.filter(({ at }) => at === undefined || at >= model.weightsSince);
   const rated = recent.map(({ version, client, bad }) => ({
@@ -102,16 +105,23 @@ export function absorbed<M extends Gated>(
   return { ...model, arms };
 }
 
-function asEvent(outcome: Outcome): Event {
-  return { version: outcome.version, client: outcome.client, bad: (gate) => isBad(gate, outcome) };
+/** Probes feed a gate of their own, which nothing else does: they are never compared with what people asked. */
+function asEvent(outcome: Outcome, gates: readonly GateSpec[]): Event {
+  const isProbe = outcome.source === "probe";
+  const bad = (gate: GateSpec) => {
+    if ((gate.name === "probes") !== isProbe) return null;
+    return isProbe ? isBadProbe(gates, outcome) : isBad(gate, outcome);
+  };
+  return { version: outcome.version, client: outcome.client, bad };
 }
 
 /**
  * Admitted under the weights that hold, and live. Only of a shadow, whose candidate answers nobody, its mirrored answers
- * count, for the candidate. Probes are never compared with what people asked.
+ * count, for the candidate.
  */
 function isEvidence(outcome: Outcome, { weightsSince }: Gated, { strategy, stable }: RolloutSpec): boolean {
   if (outcome.at < weightsSince) return false;
+  if (outcome.source === "probe") return true;
   const isStable = outcome.version === stable;
   return outcome.source === (strategy === "shadow" && !isStable ? "shadow" : "live");
 }

@@ -93,15 +93,39 @@ const RARE = 0.02;
  * candidate with the next step, and a step in which they happen to be silent must not pass for them. Either way a gate
  * that fails acts.
  */
-function waitsOf(rollout: RolloutSpec, gates: readonly GateSpec[], arm: Arm, model: Judged) {
+function liveWaitsOf(rollout: RolloutSpec, gates: readonly GateSpec[], arm: Arm, model: Judged) {
   const waits = gates.flatMap((gate) => waitOf(rollout, gate, arm, model));
   if (waits.length === gates.length) return waits;
   const busiest = Math.max(...gates.map(({ name }) => requestsOf(runOf(arm, name))));
-  return waits.filter(({ gate, reason }) => {
-    const run = runOf(arm, gate);
-    const open = reason === "inconclusive" || reason === "no-control";
-    return !open || isDoubted(run) || requestsOf(run) >= RARE * busiest;
-  });
+  return waits.filter((wait) => !isOpen(wait, arm) || requestsOf(runOf(arm, wait.gate)) >= RARE * busiest);
+}
+
+/**
+ * The same with probes, which are for a step that has hardly any traffic: once they pass, no gate is waited for that has
+ * fewer of the candidate's requests in this step than there were probes; and where every other gate passes, nobody waits
+ * for probes.
+ */
+function waitsOf(rollout: RolloutSpec, gates: readonly GateSpec[], arm: Arm, model: Judged) {
+  const live = gates.filter(({ name }) => name !== "probes");
+  const waits = liveWaitsOf(rollout, live, arm, model);
+  const probes = gates.find(({ name }) => name === "probes");
+  if (probes === undefined) return waits;
+  const [wait] = waitOf(rollout, probes, arm, model);
+  if (wait === undefined) {
+    const probed = inStep(runOf(arm, "probes"));
+    return waits.filter((one) => !isOpen(one, arm) || inStep(runOf(arm, one.gate)) >= probed);
+  }
+  return waits.length === 0 && live.length > 0 && isOpen(wait, arm) ? [] : [...waits, wait];
+}
+
+/** Whether a gate only wants more requests, and nothing that it has seen speaks against the candidate. */
+function isOpen({ gate, reason }: { gate: GateName; reason: HoldReason }, arm: Arm): boolean {
+  return (reason === "inconclusive" || reason === "no-control") && !isDoubted(runOf(arm, gate));
+}
+
+/** The candidate's requests in this step. */
+function inStep({ step, pending }: GateState): number {
+  return step[2] + pending[2];
 }
 
 /** Requests of both arms since the rollout began. */

@@ -48,7 +48,13 @@ export function listed(words: readonly string[]): string {
 
 /** "errors fail", "latency fails". */
 export function failText(gate: GateName): string {
-  const plural = gate === "errors" || gate === "refusals" || gate === "guard" || gate === "empty" || gate === "golden";
+  const plural =
+    gate === "errors" ||
+    gate === "refusals" ||
+    gate === "guard" ||
+    gate === "empty" ||
+    gate === "golden" ||
+    gate === "probes";
   return `${gateText(gate)} ${plural ? "fail" : "fails"}`;
 }
 

@@ -1,6 +1,7 @@
 import type { Split } from "../config.ts";
 import type { GateState } from "../gates/gate.ts";
 import type { Figures } from "./figures.ts";
+import type { Probing } from "./probing.ts";
 import type { Ramp, RampOrder } from "./ramp.ts";
 import type { Batch, Command, GateName, JournalEntry, ModelSpec, Phase, StageSpec, Verdict } from "./types.ts";
 
@@ -61,6 +62,8 @@ export interface ModelState {
   /** Of the stage, when this model last moved. */
   readonly revision: number;
   readonly held: boolean;
+  /** Left out: its rollout sends no probes now. */
+  readonly probing?: Probing | null;
   /** Commands that were refused since this model last moved; left out: none. */
   readonly refused?: number;
   /** Why it ended; empty before. */
@@ -131,6 +134,8 @@ export interface Refusal {
 }
 
 export type Action =
+  /** Ask each version something that nobody asked. */
+  | { readonly kind: "probe"; readonly model: string; readonly versions: readonly number[] }
   | { readonly kind: "journal"; readonly entry: JournalEntry }
   /** When to send `clock`; null: not before something else happens. Told when it differs from what was told last. */
   | { readonly kind: "alarm"; readonly at: number | null }

@@ -6,7 +6,7 @@ export type Strategy = "canary" | "blue-green" | "ab" | "shadow";
 /** A limit on a rate of bad events, by what makes one bad. */
 export const GATES = [
   ...(["errors", "first_token", "latency", "speed", "json", "empty", "refusals", "guard", "feedback", "cost"] as const),
-  "golden",
+  ...(["probes", "golden"] as const),
 ] as const;
 export type GateName = (typeof GATES)[number];
 
@@ -65,6 +65,8 @@ export interface RolloutSpec {
   readonly grace_s: number;
   /** Of `shadow`: the share of requests that is mirrored, in whole percent. 0 otherwise. */
   readonly mirror: number;
+  /** A golden prompt is sent to stable and to each candidate every so many seconds, for at most so many US dollars an hour. */
+  readonly probes?: { readonly every_s: number; readonly usd: number } | null | undefined;
   /** Raised in git to try once more what has failed. */
   readonly attempt: number;
 }
