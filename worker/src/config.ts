@@ -63,6 +63,8 @@ const Model = s.object({
   ]),
   /** The way from one version to another. Null: the split is all there is. */
   rollout: s.orNull(Rollout),
+  /** What its rollout's probes ask: chat completions without model. */
+  probes: s.optional(s.list(s.record(s.text, s.anything)), []),
   /** Null: all requests are this model's own. */
   route: s.orNull(HybridRoute),
 });
