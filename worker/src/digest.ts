@@ -1,4 +1,4 @@
-const encoder = new TextEncoder();
+export const encoder = new TextEncoder();
 
 export async function sha256(data: string | Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
   const bytes = typeof data === "string" ? encoder.encode(data) : data;

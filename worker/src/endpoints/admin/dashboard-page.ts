@@ -1,5 +1,3 @@
-import { SCRIPT } from "./dashboard-script.ts";
-
 export const STYLE = `:root{color-scheme:light dark;--ink:#1b1f24;--page:#fff;--card:#f5f7f9;--soft:#59636e;--line:#ccd3da;--a0:#2f6fb0;--a1:#c2621b;--a2:#3d8a4f;--a3:#8a4fb0;--pass:#1f6f33;--fail:#b3261e;--open:#805900}
 @media(prefers-color-scheme:dark){:root{--ink:#e4e8ec;--page:#11151a;--card:#1b2128;--soft:#a3adb8;--line:#3a434d;--a0:#6aa9e9;--a1:#ef9a57;--a2:#76c48a;--a3:#c08ee6;--pass:#7fd394;--fail:#ff8a80;--open:#e8bb5a}}
 *{box-sizing:border-box}
@@ -27,7 +25,7 @@ label{display:block;margin:.6rem 0}input{display:block;width:100%;font:inherit;p
 #journal{list-style:none;padding:0}#journal li{padding:.4rem 0;border-top:1px solid var(--line);overflow-wrap:anywhere}`;
 
 /** The page. It holds nothing of the stage: all that comes later, as text. */
-export const PAGE = `<!doctype html>
+export const pageOf = (script: string): string => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>Rollouts</title><link rel="icon" href="data:,"><style>${STYLE}</style></head><body>
 <header><h1>Rollouts of <span id="stage">this stage</span></h1><p id="state"></p><p id="news" role="status" aria-live="polite"></p><p id="fault" role="alert"></p></header>
@@ -39,5 +37,5 @@ export const PAGE = `<!doctype html>
 <p id="refused" role="alert"></p>
 <p class="keys"><button type="button" id="no">Cancel</button><button type="button" id="do"></button></p></dialog>
 <noscript>This page needs JavaScript. In a shell: sluiceway rollout list</noscript>
-<script>${SCRIPT}</script></body></html>
+<script>${script}</script></body></html>
 `;
