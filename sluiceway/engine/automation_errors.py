@@ -14,6 +14,7 @@ _PASSPHRASE = ("incorrect passphrase", "passphrase must be set with PULUMI_CONFI
 _NO_BACKEND = ("PULUMI_ACCESS_TOKEN must be set for login",)
 # The local stage and Pulumi's state tell different stories: one of them was lost.
 _APART = re.compile(r"failed: error \d+: .*(already exists?|does not exist|not found)", re.IGNORECASE)
+_SAYS_NOTHING = ("", "update failed")
 _NOISE = re.compile(r"^(\s*$|Previewing |Updating |Destroying |Refreshing |@ |View Live|Resources:|Duration:)")
 
 
@@ -72,7 +73,7 @@ def failure(stage: str, operation: str, text: str, diagnostics: Iterable[str] = 
             hint="set PULUMI_BACKEND_URL to a bucket or folder (s3://..., file://...), "
             "or PULUMI_ACCESS_TOKEN for Pulumi Cloud",
         )
-    told = list(dict.fromkeys(line.strip() for line in diagnostics if line.strip()))
+    told = [line for line in dict.fromkeys(line.strip() for line in diagnostics) if line not in _SAYS_NOTHING]
     if not told:
         told = [line.strip() for line in text.splitlines() if not _NOISE.match(line)][-8:]
     message = "\n  ".join(["", *told]) if len(told) > 1 else " " + "".join(told)

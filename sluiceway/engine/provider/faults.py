@@ -46,6 +46,7 @@ def _hint(status: int) -> str | None:
     return "the failure is Cloudflare's: run it again in a while; what was made is kept" if status >= 500 else None
 
 
+MAYBE_GONE = "whether it is deleted can't be told now: once the API answers, `sluiceway refresh STAGE` finds out"
 MAYBE_MADE = "whether it was made can't be told now: run it again once the API answers, and what is there is taken over"
 UNROUTABLE = frozenset({7000, 7003})
 

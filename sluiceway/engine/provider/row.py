@@ -87,7 +87,20 @@ class Quirks:
 
     async def delete(self, client: Client, row: Row, rid: str, props: Props) -> None:
         if row.delete:
-            await self.send(client, row, row.delete, props, rid)
+            await self.remove(client, row, self.request(row, row.delete, props, rid), rid, props)
+
+    async def remove(self, client: Client, row: Row, request: Request, rid: str, props: Props) -> None:
+        """A call that takes the resource away; one whose answer is lost is over if nothing is there any more."""
+
+        async def gone(_: float) -> Value:
+            try:
+                return await self.read(client, row, rid, props) is None or None
+            except ApiFault as fault:
+                if fault.gone:
+                    return True
+                raise
+
+        await client.call(request, gone)
 
     async def send(self, client: Client, row: Row, call: Call, props: Props, rid: str = "") -> Value:
         """One call of the row."""

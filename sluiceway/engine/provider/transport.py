@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sluiceway.engine.provider import retries
-from sluiceway.engine.provider.faults import MAYBE_MADE, ApiFault
+from sluiceway.engine.provider.faults import MAYBE_GONE, MAYBE_MADE, ApiFault
 from sluiceway.engine.provider.values import Value
 
 if TYPE_CHECKING:
@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 TIMEOUT = 60.0
 _TITLE = re.compile(r"<title>(?:\d+\s*)?(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
+_LATER = "run it again in a while; what was made is kept"
+_SILENT = "is the local stage running? `sluiceway local start`"
+_BROKEN_OFF = "`sluiceway local status` tells how the local stage is, and with which faults; then run it again"
+
 Sleep = Callable[[float], Awaitable[None]]
 Made = Callable[[float], Awaitable[Value]]
-"""Looks whether what a call was to make is there; gets the seconds since it was first made. Its result, or None."""
+"""Looks whether a call has done what it was to do; gets the seconds since it was first made. Its result, or None."""
 
 
 def loopback(url: str) -> bool:
@@ -146,7 +150,9 @@ class Client:
         return self._http
 
     def _unreachable(self, request: Request, error: httpx.TransportError, attempt: int) -> ApiFault:
-        hint = "is the local stage running? `sluiceway local start`" if self.here else None
+        import httpx
+
+        hint = (_SILENT if isinstance(error, httpx.ConnectError) else _BROKEN_OFF) if self.here else _LATER
         text = f"{self.base_url}: {str(error) or type(error).__name__}"
         return ApiFault(request.label, 0, 0, text + _tried(attempt), hint)
 
@@ -164,8 +170,9 @@ async def _look(made: Made, since: float, fault: ApiFault) -> Value:
     try:
         return await made(since)
     except ApiFault:
-        # Sent again without knowing, it might be made twice.
-        raise ApiFault(fault.call, fault.status, fault.code, fault.text, MAYBE_MADE) from None
+        # Sent again without knowing, a thing might be made twice.
+        hint = MAYBE_GONE if fault.call.startswith("DELETE ") else MAYBE_MADE
+        raise ApiFault(fault.call, fault.status, fault.code, fault.text, hint) from None
 
 
 def _tried(attempt: int) -> str:

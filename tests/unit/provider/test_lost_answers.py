@@ -209,6 +209,38 @@ def test_what_was_made_unknown_to_its_program_is_found_by_the_next_one(driver: F
     assert how_many(driver, listing) == 0
 
 
+DELETED = [
+    "Worker",
+    "WorkersKvNamespace",
+    "WorkersRoute",
+    "WorkersCustomDomain",
+    "R2Bucket",
+    "Ruleset",
+    "AiGateway",
+    "Queue",
+]
+
+
+@pytest.mark.parametrize("kind", DELETED)
+def test_a_deletion_of_which_no_answer_ever_comes_is_found_done(driver: FaultyDriver, kind: str) -> None:
+    build, listing = KINDS[kind]
+    made = driver.create(kind, build(driver))
+    driver.fault(methods=["DELETE"], drop=True, after=True)
+    driver.delete(made)
+    assert (how_many(driver, listing), driver.faults.as_json()[0]["hits"]) == (0, 1)
+
+
+def test_a_deletion_that_nobody_can_tell_of_says_how_to_find_out(driver: FaultyDriver) -> None:
+    made = driver.create("Queue", sample("Queue"))
+    driver.fault(methods=["DELETE"], drop=True, after=True)
+    driver.fault(methods=["GET"], status=503)
+    with pytest.raises(SluicewayError, match=r"Queue 'it': DELETE .* no answer") as caught:
+        driver.delete(made)
+    assert caught.value.hint and "`sluiceway refresh STAGE`" in caught.value.hint
+    driver.faults.clear()
+    assert driver.refresh(made) is None
+
+
 def in_use(driver: FaultyDriver, made: Made) -> None:
     """Puts something into it, as its owner would."""
     if made.kind == "Worker":

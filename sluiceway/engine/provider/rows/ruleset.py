@@ -112,7 +112,7 @@ class _Ruleset(Quirks):
             if foreign:
                 await client.call(Request("PUT", path, json=_whole(present, foreign)))
             else:
-                await client.call(Request("DELETE", path))
+                await self.remove(client, row, Request("DELETE", path), rid, props)
 
     def facts(self, row: Row, result: Value, props: Props) -> Props:
         """Our rules of the ruleset; on import all of them, since nothing says yet which are ours."""

@@ -66,7 +66,7 @@ class _Route(Quirks):
         """Leaves a route that another Worker has got meanwhile: deleting it would cut that one off."""
         now = await none_if_gone(client, Request("GET", row.read.fill(props, rid)))
         if now and now.get("script") == props.get("script"):
-            await self.send(client, row, Call("DELETE", f"{_ROUTES}/{{id}}"), props, rid)
+            await self.remove(client, row, Request("DELETE", row.read.fill(props, rid)), rid, props)
 
     async def _held(self, client: Client, row: Row, props: Props) -> Props | None:
         routes = await client.call(Request("GET", row.create.fill(props)))

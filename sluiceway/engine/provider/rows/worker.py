@@ -37,7 +37,7 @@ class _Worker(Quirks):
     async def delete(self, client: Client, row: Row, rid: str, props: Props) -> None:
         call = Call("DELETE", f"{_WORKERS}/{{id}}")
         force = {"force": "true"} if props.get("force") else {}
-        await client.call(Request(call.method, call.fill(props, rid), params=force))
+        await self.remove(client, row, Request(call.method, call.fill(props, rid), params=force), rid, props)
 
 
 async def _of_name(client: Client, props: Props) -> Value:
