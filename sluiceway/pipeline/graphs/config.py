@@ -11,6 +11,11 @@ from typing import Any
 from sluiceway.errors import UserError
 
 _ERF = ("gelu", "gelu_python")
+_HINT = "let torch export it (export: {tool: torch}), or bring it as model.onnx (kind: given)"
+
+
+class NotDrawn(UserError):
+    """An architecture, or a trait of one, that isn't drawn here; nothing is wrong with the file."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +124,14 @@ def rope_theta(document: Mapping[str, Any], path: str) -> float:
     new, scaling = document.get("rope_parameters") or {}, document.get("rope_scaling") or {}
     for kind in [block.get("rope_type", block.get("type", "default")) for block in (new, scaling)]:
         if kind != "default":
-            hint = "bring it as model.onnx (kind: given), or take a model of an architecture that is drawn here"
-            raise UserError("a scaled rotary embedding is not drawn here", path=path, got=kind, hint=hint)
-    said = {float(block["rope_theta"]) for block in (document, new) if block.get("rope_theta") is not None}
+            raise NotDrawn("a scaled rotary embedding is not drawn here", path=path, got=kind, hint=_HINT)
+    return stated_theta(document, path)
+
+
+def stated_theta(document: Mapping[str, Any], path: str) -> float:
+    """The one base that ``document`` states. UserError when it states none, or two."""
+    blocks = (document, document.get("rope_parameters") or {})
+    said = {float(block["rope_theta"]) for block in blocks if block.get("rope_theta") is not None}
     if len(said) > 1:
         hint = "keep the one that the weights were trained with"
         raise UserError("rope_theta and rope_parameters differ", path=path, got=sorted(said), hint=hint)
@@ -134,8 +144,7 @@ def rope_theta(document: Mapping[str, Any], path: str) -> float:
 def _must(document: Mapping[str, Any], path: str, key: str, known: tuple[object, ...], missing: object = None) -> None:
     value = document.get(key, missing)
     if value not in known:
-        hint = "bring it as model.onnx (kind: given), or take a model of an architecture that is drawn here"
-        raise UserError(f"{key} must be {' or '.join(map(str, known))}", path=path, got=value, hint=hint)
+        raise NotDrawn(f"{key} must be {' or '.join(map(str, known))}", path=path, got=value, hint=_HINT)
 
 
 def _count(document: Mapping[str, Any], path: str, key: str) -> int:

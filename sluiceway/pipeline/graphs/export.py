@@ -76,16 +76,21 @@ def export(source: Path, out: Path, settings: ExportSettings) -> Exported:
     misshapen tensor; nothing is written then. Raises SluicewayError when the runtime can't open what was written.
     """
     path = out / "model.onnx"
-    nodes, numbers, apart = _save(draw(source, settings), path, settings.inline_limit)
+    nodes, numbers, apart = save(draw(source, settings), path, settings.inline_limit)
     _open(path)
-    names = [name for name in COMPANIONS if (source / name).is_file()]
-    for name in names:
-        shutil.copyfile(source / name, out / name)
-    written = ("model.onnx", *(("model.onnx.data",) if apart else ()), *names)
+    written = ("model.onnx", *(("model.onnx.data",) if apart else ()), *carry_over(source, out))
     return Exported(path, nodes, numbers, written)
 
 
-def _save(model: ir.Model, path: Path, inline_limit: int) -> tuple[int, int, bool]:
+def carry_over(source: Path, out: Path) -> list[str]:
+    """Copies what belongs beside the graph, and gives its names."""
+    names = [name for name in COMPANIONS if (source / name).is_file()]
+    for name in names:
+        shutil.copyfile(source / name, out / name)
+    return names
+
+
+def save(model: ir.Model, path: Path, inline_limit: int) -> tuple[int, int, bool]:
     """How many nodes and numbers were written, and whether weights lie apart. The weights are let go afterwards."""
     tensors = [value.const_value for value in model.graph.initializers.values() if value.const_value is not None]
     apart = sum(tensor.nbytes for tensor in tensors) > inline_limit
@@ -122,9 +127,16 @@ def _draw(
 
 
 def _head(source: Path, settings: ExportSettings) -> BertHead:
-    """How tokens become one vector, as 1_Pooling/config.json and modules.json say where they are there."""
     if settings.kind == "classifier":
         return BertHead("classifier", token_types=settings.token_types)
+    return BertHead("embedding", *pooling(source), settings.token_types)
+
+
+def pooling(source: Path) -> tuple[str, bool]:
+    """How tokens become one vector, ``mean`` or ``cls``, and whether its length becomes 1: as the source's modules say.
+
+    Those are 1_Pooling/config.json and modules.json. UserError for a module that is nothing of the kind.
+    """
     modules, normalize = source / "modules.json", True
     if modules.is_file():
         said = read_json(modules)
@@ -136,7 +148,7 @@ def _head(source: Path, settings: ExportSettings) -> BertHead:
             hint = "bring it as model.onnx (kind: given), or take a model of an architecture that is drawn here"
             raise UserError("a module that isn't drawn here", path=str(modules), got=foreign[0], hint=hint)
         normalize = "Normalize" in kinds
-    return BertHead("embedding", _pooling(source / "1_Pooling" / "config.json"), normalize, settings.token_types)
+    return _pooling(source / "1_Pooling" / "config.json"), normalize
 
 
 def _pooling(path: Path) -> str:

@@ -53,11 +53,15 @@ class Source(Block):
 
 
 class Export(Block):
-    """``given``: the source is ONNX already."""
+    """``given``: the source is ONNX already. ``tool``: who makes the graph; ``auto``: torch where it can't be drawn.
+
+    Without ``opset`` and ``ir`` each tool takes its own.
+    """
 
     kind: Literal["encoder", "classifier", "causal-lm", "given"]
-    opset: Annotated[int, Field(ge=13, le=28)] = 17
-    ir: Annotated[int, Field(ge=7, le=14)] = 8
+    tool: Literal["auto", "graphs", "torch"] = "auto"
+    opset: Annotated[int, Field(ge=13, le=28)] | None = None
+    ir: Annotated[int, Field(ge=7, le=14)] | None = None
 
 
 TASKS: Final[Mapping[str, Task]] = {"encoder": "embed", "classifier": "classify", "causal-lm": "chat"}

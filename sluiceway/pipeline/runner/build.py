@@ -15,6 +15,7 @@ from sluiceway.pipeline.runner.record import Record
 from sluiceway.pipeline.runner.spawn import Job, Outcome
 from sluiceway.pipeline.runner.stage import Stage
 from sluiceway.pipeline.runner.work import Work
+from sluiceway.pipeline.torch_export import choice, environment
 from sluiceway.progress import Progress, human_seconds
 
 _CALL = "sluiceway.pipeline.runner.steps:run"
@@ -41,13 +42,17 @@ class Built:
 
 @dataclass(frozen=True)
 class Builder:
-    """``root``: the checkout; ``cache``: where fetched sources are kept. ``run`` starts a stage's process."""
+    """``root``: the checkout; ``cache``: where fetched sources are kept. ``run`` starts a stage's process.
+
+    ``torch`` gives the interpreter that has torch, and installs it if need be.
+    """
 
     root: Path
     cache: Path
     work: Work
     progress: Progress
     run: Callable[[Job], Outcome] = spawn.run
+    torch: Callable[[Progress], Path] = environment.python
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
 
@@ -78,17 +83,25 @@ class Builder:
         number = f"{len(before) + 1}/{len(planned.stages)}"
         if found := self.work.finished(stage):
             return Made(stage, found, True)
+        python = self._torch(recipe, stage)
         title = f"{recipe.name}{label} {number} {stage.kind}"
         with self.progress.step(title, self.work.expected(stage)) as note, self.work.making(stage) as scratch:
             started = self.clock()
-            outcome = self.run(self._job(recipe, stage, before, scratch / record.OUT))
+            outcome = self.run(self._job(recipe, stage, before, scratch / record.OUT, python))
             seconds = self.clock() - started
-            made = record.made(stage, scratch / record.OUT, outcome.report, seconds, outcome.peak_mb)
-            note(f"peak {outcome.peak_mb:.0f} MB")
+            peak = max(outcome.peak_mb, outcome.report.get("torch", {}).get("peak_mb", 0.0))
+            made = record.made(stage, scratch / record.OUT, outcome.report, seconds, peak)
+            note(f"peak {peak:.0f} MB")
             self.work.keep(stage, scratch, made)
         return Made(stage, made, False)
 
-    def _job(self, recipe: Recipe, stage: Stage, before: list[Made], out: Path) -> Job:
+    def _torch(self, recipe: Recipe, stage: Stage) -> Path | None:
+        """For an export that needs torch: the installation takes minutes, and shows its progress only from here."""
+        if stage.kind != "export" or choice.tool(recipe.export, self.work.out(stage.inputs[0])) != "torch":
+            return None
+        return self.torch(self.progress)
+
+    def _job(self, recipe: Recipe, stage: Stage, before: list[Made], out: Path, torch: Path | None) -> Job:
         arguments: dict[str, Any] = {
             "root": str(self.root),
             "cache": str(self.cache),
@@ -99,6 +112,7 @@ class Builder:
             "inputs": [str(self.work.out(each)) for each in stage.inputs],
             "reports": [{"kind": each.stage.kind, **each.record.report} for each in before],
             "out": str(out),
+            "torch": None if torch is None else str(torch),
         }
         return Job(_CALL, arguments, f"{recipe.file}: {stage.kind}")
 

@@ -52,7 +52,7 @@ def plan(recipe: Recipe, root: Path, passes: Passes | None = None) -> Plan:
     asked = recipe.passes if passes is None else passes
     libraries = {name: metadata.version(name) for name in _LIBRARIES}
     first = Stage("source", source.settings(recipe, root), (), SOURCE)
-    export = Stage("export", _export(recipe.export, libraries), (first,), _export_version())
+    export = Stage("export", _export(recipe.export, libraries), (first,), _export_version(recipe.export))
     made: list[Stage] = []
     for at, block in enumerate(asked):
         settings = {**_settings(recipe, block), "libraries": libraries}
@@ -86,14 +86,21 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _export_version() -> int:
+def _export_version(settings: Export) -> int:
     from sluiceway.pipeline.graphs import export
+    from sluiceway.pipeline.torch_export import call
 
-    return export.VERSION
+    return call.VERSION if settings.tool == "torch" else export.VERSION
 
 
 def _export(export: Export, libraries: dict[str, str]) -> dict[str, Any]:
-    return {**export.model_dump(mode="json"), "libraries": libraries}
+    """Whether torch exports shows when the source is there, so what it is made of counts wherever it may."""
+    from sluiceway.pipeline.torch_export import call, environment
+
+    found = {**export.model_dump(mode="json"), "libraries": libraries}
+    if export.kind == "given" or export.tool == "graphs":
+        return found
+    return {**found, "torch": {"lock": sha256_of(environment.LOCK), "version": call.VERSION}}
 
 
 def _settings(recipe: Recipe, block: PassBlock) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, Any
 
 from sluiceway.errors import SluicewayError, UserError
@@ -22,11 +23,15 @@ _SECONDS_AFTER = 5.0
 
 @dataclass(frozen=True)
 class Job:
-    """``call``: ``module:function`` with keyword ``arguments`` of plain JSON. ``shown``: the stage, for errors."""
+    """``call``: ``module:function`` with keyword ``arguments`` of plain JSON. ``shown``: the stage, for errors.
+
+    ``python``: another interpreter than this one, which finds this package and none of what it is installed with.
+    """
 
     call: str
     arguments: Mapping[str, Any]
     shown: str
+    python: str | None = None
 
 
 @dataclass(frozen=True)
@@ -43,8 +48,10 @@ def run(job: Job) -> Outcome:
     SluicewayError when the process died: out of memory, a crash in a library. Ctrl-C kills the group.
     """
     reader, writer = os.pipe()
-    command = [sys.executable, "-P", "-m", "sluiceway.pipeline.runner.child", str(writer)]
+    command = [job.python or sys.executable, "-P", "-m", "sluiceway.pipeline.runner.child", str(writer)]
     env = {**os.environ, "PYTHONHASHSEED": "0"}
+    if job.python:
+        env["PYTHONPATH"] = str(Path(__file__).parents[3])
     try:
         process = subprocess.Popen(
             command,

@@ -18,7 +18,7 @@ class Step:
     """``inputs``: the folders of the stages that it reads, in their order. ``out`` is there, and empty.
 
     ``block``: a pass as its recipe has it; ``reports``: those of the stages before it, in their order, each with its
-    ``kind``. ``cache``: where fetched sources are kept.
+    ``kind``. ``cache``: where fetched sources are kept. ``torch``: the interpreter that has it, where it is needed.
     """
 
     recipe: Recipe
@@ -29,6 +29,7 @@ class Step:
     inputs: tuple[Path, ...]
     reports: list[dict[str, Any]]
     out: Path
+    torch: Path | None = None
 
 
 def limits(recipe: Recipe) -> Limits:

@@ -16,6 +16,7 @@ from sluiceway.pipeline.recipe.load import parse_pass
 from sluiceway.pipeline.runner import steps_last
 from sluiceway.pipeline.runner.plan import maker
 from sluiceway.pipeline.runner.step import GRAPH, Step, limits
+from sluiceway.pipeline.torch_export import choice
 from sluiceway.pipeline.types import Model
 
 
@@ -29,11 +30,13 @@ def run(
     inputs: list[str],
     reports: list[dict[str, Any]],
     out: str,
+    torch: str | None = None,
 ) -> dict[str, Any]:
     """Makes one stage in ``out`` and returns its report. Arguments and report are plain JSON."""
     recipe = load(Path(root), file, document)
     folders = tuple(Path(folder) for folder in inputs)
-    step = Step(recipe, Path(root), Path(cache), kind, block, folders, reports, Path(out))
+    python = None if torch is None else Path(torch)
+    step = Step(recipe, Path(root), Path(cache), kind, block, folders, reports, Path(out), python)
     return _STEPS.get(kind, _pass)(step)
 
 
@@ -46,13 +49,22 @@ def _export(step: Step) -> dict[str, Any]:
     settings = step.recipe.export
     if settings.kind == "given":
         return _given(step)
+    if step.torch is not None:
+        return _by_torch(step, step.torch)
     from sluiceway.pipeline.graphs import export
 
-    found = export.export(
-        step.inputs[0], step.out, export.ExportSettings(settings.kind, opset=settings.opset, ir_version=settings.ir)
-    )
+    opset, ir = settings.opset or choice.OPSETS["graphs"], settings.ir or choice.IRS["graphs"]
+    found = export.export(step.inputs[0], step.out, export.ExportSettings(settings.kind, opset=opset, ir_version=ir))
     facts = _checked(step)
     return {"nodes": found.nodes, "parameters": found.parameters, **_told(facts)}
+
+
+def _by_torch(step: Step, python: Path) -> dict[str, Any]:
+    from sluiceway.pipeline.torch_export import call
+
+    found = call.export(step.recipe, step.inputs[0], step.out, python)
+    facts = _checked(step)
+    return {"nodes": found.pop("nodes"), "parameters": found.pop("parameters"), "torch": found, **_told(facts)}
 
 
 def _given(step: Step) -> dict[str, Any]:

@@ -80,13 +80,20 @@ def _export(report: Report) -> str:
     numbers = [f"opset {report['opset']}", f"IR {report['ir']}"]
     if "parameters" in report:
         numbers = [f"{report['nodes']} nodes", f"{report['parameters'] / 1e6:.1f} M parameters", *numbers]
-    return ", ".join(numbers)
+    versions = report["torch"]["versions"] if "torch" in report else {}
+    return ", ".join([*numbers, *(f"{name} {version}" for name, version in versions.items())])
 
 
 def _pass(report: Report) -> str:
     did = report["pass"]
     share = did["bytes_after"] / did["bytes_before"] if did["bytes_before"] else 1.0
     return "; ".join((*did["notes"], f"{share:.0%} of the size before"))
+
+
+def _compare(report: Report) -> str:
+    if "torch" not in report:
+        return _validate(report)
+    return f"against torch in {len(report['torch']['cases'])} sizes: {report['torch']['largest']:.3g} at most"
 
 
 def _validate(report: Report) -> str:
@@ -105,7 +112,7 @@ def _package(report: Report) -> str:
 _TOLD: Mapping[str, Callable[[Report], str]] = {
     "source": _source,
     "export": _export,
-    "compare": _validate,
+    "compare": _compare,
     "validate": _validate,
     "package": _package,
 }

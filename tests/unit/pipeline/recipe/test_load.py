@@ -80,7 +80,7 @@ def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
     write(tmp_path, recipe())
     found = load(tmp_path, "tiny")
     assert found.source == Folder(tmp_path / FOLDER / "tiny")
-    assert (found.export.opset, found.export.ir) == (17, 8)
+    assert (found.export.tool, found.export.opset, found.export.ir) == ("auto", None, None)
     assert found.passes[1] == Int8Dynamic(kind="int8-dynamic", per_channel=True, ops=("MatMul", "Gather"))
     assert found.validate.batches == ((1, 1), (1, 7), (2, 5), (3, 16))
     assert found.data.read_text() == '{"text": "hello"}\n'

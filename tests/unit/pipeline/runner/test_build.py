@@ -6,6 +6,7 @@ import io
 import json
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from sluiceway.errors import SluicewayError, UserError
 from sluiceway.pipeline.runner import view
 from sluiceway.pipeline.runner.plan import plan
 from sluiceway.pipeline.runner.spawn import Job
+from sluiceway.pipeline.torch_export import environment
 from tests.unit.pipeline.runner.tiny_recipe import Stages, builder, checkout, validation
 
 ALL = ["source", "export", "fold", "int8-dynamic", "validate", "package"]
@@ -188,3 +190,48 @@ def test_the_table_says_what_each_stage_took_and_changed(tmp_path: Path) -> None
 
 def folders(root: Path) -> list[Path]:
     return [path for path in (root / "work").iterdir() if path.is_dir()]
+
+
+def glm(job: Job) -> None:
+    (Path(job.arguments["out"]) / "config.json").write_text('{"model_type": "glm4"}')
+
+
+def test_torch_is_installed_only_for_an_export_that_needs_it(tmp_path: Path) -> None:
+    """And before the stage's process starts, where its progress is seen."""
+    asked: list[str] = []
+    seen: list[object] = []
+
+    def torch(_progress: object) -> Path:
+        asked.append("torch")
+        return tmp_path / "python"
+
+    stages = Stages(hooks={"source": glm, "export": lambda job: seen.append(job.arguments["torch"])})
+    found = checkout(tmp_path, export={"kind": "encoder"})
+    replace(builder(tmp_path, stages), torch=torch).build(found)
+    assert (asked, seen) == (["torch"], [str(tmp_path / "python")])
+    replace(builder(tmp_path, stages), torch=torch).build(found)
+    assert asked == ["torch"], "what is there needs none"
+    given = checkout(tmp_path, export={"kind": "given"})
+    replace(builder(tmp_path, stages), torch=torch).build(given)
+    assert (asked, seen[-1]) == (["torch"], None)
+
+
+def test_the_peak_of_torchs_own_process_is_the_stages(tmp_path: Path) -> None:
+    export = {"opset": 21, "ir": 10, "torch": {"peak_mb": 835.0, "versions": {"torch": "2.15.0"}}}
+    stages = Stages(reports={"export": export})
+    made = builder(tmp_path, stages).build(checkout(tmp_path)).made
+    assert [each.record.peak_mb for each in made if each.stage.kind == "export"] == [835.0]
+
+
+def test_another_lock_of_torch_makes_anew_what_torch_may_have_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exports() -> list[str]:
+        changed = [{"kind": "encoder"}, {"kind": "encoder", "tool": "graphs"}, {"kind": "given"}]
+        return [plan(checkout(tmp_path, export=export), tmp_path).export.digest for export in changed]
+
+    before = exports()
+    lock = tmp_path / "requirements.lock"
+    lock.write_text("torch==9\n")
+    monkeypatch.setattr(environment, "LOCK", lock)
+    assert [one == two for one, two in zip(before, exports(), strict=True)] == [False, True, True]

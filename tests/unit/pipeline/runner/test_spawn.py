@@ -52,6 +52,17 @@ def test_a_stage_answers_with_its_report_and_its_own_peak_memory() -> None:
     assert small.peak_mb < 100
 
 
+def test_another_interpreter_finds_this_package_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONPATH")
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "$PYTHONPATH" > "$0.path"\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    with pytest.raises(UserError, match="from opset 18 on"):
+        arguments = {"source": "", "out": "", "kind": "encoder", "opset": 17, "ir": None, "code": False}
+        run(Job("sluiceway.pipeline.torch_export.run:export", arguments, "tiny: export", str(python)))
+    assert Path(f"{python}.path").read_text().strip() == str(ROOT)
+
+
 def test_an_error_for_a_person_arrives_as_it_was_raised() -> None:
     with pytest.raises(UserError) as caught:
         run(job("refuse"))
