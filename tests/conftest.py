@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 
 import pytest
@@ -11,8 +12,11 @@ import pytest
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-_FOUND_AT_ONCE = {"engine", "engine_path"}
-"""Shared, but free: whoever asks for these may run anywhere."""
+_FOUND_AT_ONCE = {"engine", "engine_path", "warm"}
+"""Shared, but all but free: whoever asks for these may run anywhere."""
+
+# Imports and tests stay for good: to look through them all for garbage, again and again, was a fifth of collecting.
+gc.disable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -29,6 +33,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         long = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def _shared_by(item: pytest.Function) -> str | None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import select
 import shutil
 import subprocess
+import sys
+import tempfile
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,11 +30,47 @@ class Done:
     err: str
 
 
+class Warm:
+    """Runs the command in forks of one process that has imported it already: see warm.py."""
+
+    def __init__(self) -> None:
+        line = [sys.executable, "-P", "-m", "tests.e2e.warm"]
+        env = {**os.environ, "PYTHONPATH": str(ROOT)}
+        self._process = subprocess.Popen(line, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._one_at_a_time = threading.Lock()
+
+    def run(self, words: tuple[str, ...], python: str, cwd: Path, env: Mapping[str, str], stdin: str) -> Done:
+        with self._one_at_a_time, tempfile.TemporaryDirectory() as folder:
+            streams = [Path(folder, name) for name in ("in", "out", "err")]
+            for stream, text in zip(streams, (stdin, "", ""), strict=True):
+                stream.write_text(text, "utf-8", newline="")
+            code = self._order(
+                {"words": words, "python": python, "cwd": str(cwd), "env": dict(env), "streams": [*map(str, streams)]}
+            )
+            out, err = (stream.read_text("utf-8") for stream in streams[1:])
+            return Done(code, out, err)
+
+    def _order(self, order: object) -> int:
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(json.dumps(order).encode() + b"\n")
+        self._process.stdin.flush()
+        ready, _, _ = select.select([self._process.stdout], [], [], LIMIT)
+        assert ready, f"{order} takes more than {LIMIT} s"
+        return int(self._process.stdout.readline())
+
+    def close(self) -> None:
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.close()
+        self._process.wait(LIMIT)
+        self._process.stdout.close()
+
+
 @dataclass(frozen=True)
 class Checkout:
-    """``run`` starts commands in ``root`` as a person would in a fresh shell."""
+    """``run`` starts them in ``root`` as a person would in a fresh shell; ``warm`` spares ``sluiceway`` its start."""
 
     root: Path
+    warm: Warm | None = field(default=None, kw_only=True)
 
     def environ(self, **more: str) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
@@ -49,6 +90,8 @@ class Checkout:
         return str(self.root / ".venv" / "bin" / "python")
 
     def sluiceway(self, *words: str, stdin: str = "", **env: str) -> Done:
+        if self.warm:
+            return self.warm.run(words, self.python, self.root, self.environ(**env), stdin)
         return self.run(self.python, "-m", "sluiceway", *words, env=env, stdin=stdin)
 
     def shell(self, script: str, **env: str) -> Done:
@@ -61,7 +104,7 @@ class Checkout:
         return {str(path.relative_to(self.root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def make_checkout(folder: Path) -> Checkout:
+def make_checkout(folder: Path, warm: Warm | None = None) -> Checkout:
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
     for name in names:
@@ -72,4 +115,4 @@ def make_checkout(folder: Path) -> Checkout:
             shutil.copy2(source, target)
     for name in (".venv", "node_modules"):
         (folder / name).symlink_to(ROOT / name)
-    return Checkout(folder)
+    return Checkout(folder, warm=warm)

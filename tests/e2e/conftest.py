@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.checkout import Checkout, Done, make_checkout
+from tests.e2e.checkout import Checkout, Done, Warm, make_checkout
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,23 @@ class Served:
 
 
 def bring_up(checkout: Checkout) -> Served:
-    up = checkout.sluiceway("up", "local")
+    up = checkout.run(checkout.python, "-m", "sluiceway", "up", "local")
     assert up.code == 0, up.err
     url = checkout.sluiceway("output", "local", "url").out.strip()
     return Served(checkout, up, url, (checkout.root / ".sluiceway/local/api-key").read_text().strip())
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    checkout = make_checkout(tmp_path_factory.mktemp("served"))
+def warm() -> Iterator[Warm]:
+    """One a process of tests: it costs what a single start of the command costs."""
+    found = Warm()
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory, warm: Warm) -> Iterator[Served]:
+    checkout = make_checkout(tmp_path_factory.mktemp("served"), warm)
     try:
         yield bring_up(checkout)
     finally:
@@ -38,12 +46,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Callable[[], Checkout]]:
+def fresh(tmp_path: Path, warm: Warm) -> Iterator[Callable[[], Checkout]]:
     """Makes checkouts whose local stages are stopped when the test ends."""
     made: list[Checkout] = []
 
     def make() -> Checkout:
-        checkout = make_checkout(tmp_path / f"checkout{len(made)}")
+        checkout = make_checkout(tmp_path / f"checkout{len(made)}", warm)
         made.append(checkout)
         return checkout
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.checkout import Checkout, Done, make_checkout
+from tests.e2e.checkout import Checkout, Done, Warm, make_checkout
 
 STACK = "stacks/Pulumi.local.yaml"
 
 
 @pytest.fixture(scope="module")
-def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Checkout]:
+def untouched(tmp_path_factory: pytest.TempPathFactory, warm: Warm) -> Iterator[Checkout]:
     """A checkout in which nothing has been started; every test here leaves it so."""
-    checkout = make_checkout(tmp_path_factory.mktemp("untouched"))
+    checkout = make_checkout(tmp_path_factory.mktemp("untouched"), warm)
     yield checkout
     checkout.sluiceway("local", "stop")
 
