@@ -34,7 +34,7 @@ def models(context: typer.Context, as_json: JsonFlag = False) -> None:
     if context.invoked_subcommand is not None:
         return
     rows = [
-        {"version": str(version.ref), "backend": version.backend, "id": version.id}
+        {"version": str(version.ref), "backend": version.backend, "id": version.id, "lora": version.lora}
         for model in catalog.load(find_workspace()).models
         for version in model.versions
     ]
@@ -42,7 +42,8 @@ def models(context: typer.Context, as_json: JsonFlag = False) -> None:
         print_json(rows)
         return
     for row in rows:
-        print_text(f"{row['version']:<12} {row['backend']:<11} {row['id'] or ''}".rstrip())
+        adapter = f" + {row['lora']}" if row["lora"] else ""
+        print_text(f"{row['version']:<12} {row['backend']:<11} {row['id'] or ''}{adapter}".rstrip())
 
 
 for verb in (

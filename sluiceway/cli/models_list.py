@@ -67,7 +67,7 @@ def line(row: Row) -> str:
     share = "unknown" if row.weight is None else f"{row.weight} %"
     published = "" if row.published is None else _PUBLISHED.get(row.published, row.published)
     note = "" if row.stated else f"  not in models/{row.ref.model}.yaml"
-    return f"{row.ref!s:<14} {row.backend:<11} {row.answers:<32} {published:<20} {share:>7}{note}".rstrip()
+    return f"{row.ref!s:<14} {row.backend:<11} {row.shown:<32} {published:<20} {share:>7}{note}".rstrip()
 
 
 def document(row: Row) -> dict[str, Any]:
@@ -75,6 +75,7 @@ def document(row: Row) -> dict[str, Any]:
         "version": str(row.ref),
         "backend": row.backend,
         "id": row.answers or None,
+        "lora": row.lora,
         "stated": row.stated,
         "published": row.published,
         "published_at": row.published_at.isoformat() if row.published_at else None,

@@ -93,7 +93,7 @@ def _manifest(workspace: Workspace, ref: ModelRef, stages: list[str], row: Row) 
 def _document(ref: ModelRef, row: Row, manifest: Manifest | None, places: dict[str, Place]) -> dict[str, Any]:
     shown = models_list.document(row)
     return {
-        **{key: shown[key] for key in ("version", "backend", "id", "stated", "files")},
+        **{key: shown[key] for key in ("version", "backend", "id", "lora", "stated", "files")},
         "package": manifest.model_dump(mode="json", exclude={"files"}) if manifest else None,
         "stages": {
             stage: {
@@ -115,7 +115,7 @@ def _entry(entry: JournalEntry | None) -> dict[str, Any] | None:
 
 
 def _lines(ref: ModelRef, row: Row, manifest: Manifest | None, places: dict[str, Place]) -> list[str]:
-    lines = [f"{ref}  {row.backend}  {row.answers}".rstrip()]
+    lines = [f"{ref}  {row.backend}  {row.shown}".rstrip()]
     if manifest:
         opset = manifest.graph.opsets.get("", 0)
         lines += [

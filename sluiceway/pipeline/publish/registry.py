@@ -30,6 +30,12 @@ class Row:
     published_at: datetime | None
     weight: int | None
     files: tuple[RecordFile, ...]
+    lora: str | None = None
+
+    @property
+    def shown(self) -> str:
+        """What answers, by the backend's own names."""
+        return f"{self.answers} + {self.lora}" if self.lora else self.answers
 
 
 def join(
@@ -59,12 +65,13 @@ def _row(
     return Row(
         ref=ref,
         backend=version.backend if version else "onnx",
-        answers=version.answers if version else "",
+        answers=(version.id or "") if version else "",
         stated=version is not None,
         published=_published(version, files, shelf is not None, entry, record),
         published_at=entry.published if entry else None,
         weight=None if weights is None else weights.get(ref.model, {}).get(ref.number, 0),
         files=tuple(RecordFile(name=f.name, sha256=f.sha256, bytes=f.bytes) for f in files),
+        lora=version.lora if version else None,
     )
 
 

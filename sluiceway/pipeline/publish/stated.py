@@ -26,11 +26,6 @@ class Stated:
     files: tuple[File, ...]
     lora: str | None = None
 
-    @property
-    def answers(self) -> str:
-        """What answers, by the backend's own names."""
-        return f"{self.id} + {self.lora}" if self.lora else self.id or ""
-
 
 def parse(text: str, model: str) -> tuple[Stated, ...]:
     """The versions in the text of models/MODEL.yaml. UserError for the first fault."""

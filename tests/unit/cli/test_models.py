@@ -229,9 +229,8 @@ def test_a_mistake_in_the_call_is_told_before_anything_is_asked(
 
 def test_the_models_are_listed_by_the_command_alone(stage: Stage) -> None:
     listed = CliRunner().invoke(app, ["models", "--json"], catch_exceptions=False)
-    assert {"version": "chat@1", "backend": "workers-ai", "id": "@cf/zai-org/glm-4.7-flash"} in json.loads(
-        listed.stdout
-    )
+    glm = {"version": "chat@1", "backend": "workers-ai", "id": "@cf/zai-org/glm-4.7-flash", "lora": None}
+    assert glm in json.loads(listed.stdout)
     assert CliRunner().invoke(app, ["models"]).stdout.splitlines()[0].split()[0] == "chat@1"
 
 

@@ -150,6 +150,16 @@ def test_list_shows_who_answers_with_each_and_what_the_account_lacks(world: Worl
     assert told["missing"] == {"lost-1": ["chat@3"]}
 
 
+def test_the_other_listings_tell_of_the_adapter_too(world: World) -> None:
+    world.publish("--model", "chat", "--write")
+    run = CliRunner()
+    assert f"chat@2       workers-ai  {GEMMA.id} + tone-1\n" in run.invoke(app, ["models"]).stdout
+    assert [row["lora"] for row in json.loads(run.invoke(app, ["models", "--json"]).stdout)] == [None, "tone-1"]
+    assert f"{GEMMA.id} + tone-1" in run.invoke(app, ["models", "list"]).stdout
+    shown = json.loads(run.invoke(app, ["models", "show", "chat@2", "--json"]).stdout)
+    assert (shown["id"], shown["lora"]) == (GEMMA.id, "tone-1")
+
+
 def test_another_stage_needs_a_token_and_an_account(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setenv("SLUICEWAY_ROOT", str(world.root))

@@ -29,7 +29,6 @@ def test_a_block_is_added_last_and_all_else_stays() -> None:
     assert written.replace(block(ModelRef("chat", 4), GEMMA.id, "tone-2"), "") == TEXT
     last = parse(written, "chat")[-1]
     assert (last.ref, last.id, last.lora) == (ModelRef("chat", 4), GEMMA.id, "tone-2")
-    assert last.answers == "@cf/google/gemma-2b-it-lora + tone-2"
     first = added(None, ModelRef("tone", 1), GEMMA.id, "tone-1")
     assert [version.ref for version in parse(first, "tone")] == [ModelRef("tone", 1)]
 
