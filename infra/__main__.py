@@ -11,6 +11,7 @@ from infra.exports import export_stage
 from infra.faults import faults_told
 from infra.program import declare
 from sluiceway import catalog
+from sluiceway.golden.probes import probe_bodies
 from sluiceway.planning import plan
 from sluiceway.render import render_stage
 from sluiceway.workspace import Workspace
@@ -22,7 +23,8 @@ def main() -> None:
     settings = read_settings(stage)
     if not pulumi.runtime.is_dry_run():
         settings.ready()
-    planned = plan(settings, catalog.load_for(workspace, stage))
+    known = catalog.load_for(workspace, stage)
+    planned = plan(settings, known, probe_bodies(workspace, settings, known))
     secrets = {name: secret_value(workspace, stage, name) for name in planned.secrets}
     rendered = render_stage(planned, workspace)
     for note in rendered.notes:

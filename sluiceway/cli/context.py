@@ -14,6 +14,7 @@ from sluiceway.engine.resolve import Engine, resolve
 from sluiceway.engine.shell_env import stage_env
 from sluiceway.engine.shims import node_of, write_shims
 from sluiceway.errors import UserError
+from sluiceway.golden.probes import probe_bodies
 from sluiceway.local import lifecycle
 from sluiceway.local.daemon import DEFAULT_API_PORT, DEFAULT_FRONT_PORT
 from sluiceway.local.lifecycle import Runtime
@@ -42,7 +43,8 @@ def check_stage(workspace: Workspace, stage: str) -> Checked:
     """Reads and checks all that a stage is made from. Raises UserError at the first fault."""
     settings.require_stage(workspace, stage)
     loaded = settings.load(workspace, stage)
-    return Checked(workspace, stage, loaded, plan(loaded, catalog.load_for(workspace, stage)))
+    known = catalog.load_for(workspace, stage)
+    return Checked(workspace, stage, loaded, plan(loaded, known, probe_bodies(workspace, loaded, known)))
 
 
 def local_ports(front: int | None = None, api: int | None = None) -> tuple[int, int]:

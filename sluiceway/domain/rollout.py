@@ -28,6 +28,7 @@ GateName = Literal[
     "guard",
     "feedback",
     "cost",
+    "probes",
     "golden",
 ]
 GATES: Final[tuple[GateName, ...]] = get_args(GateName)
@@ -59,6 +60,14 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Probes:
+    """A golden prompt goes to stable and to each candidate every ``every_s`` seconds, for at most ``usd`` an hour."""
+
+    every_s: int
+    usd: float
+
+
+@dataclass(frozen=True)
 class RolloutSpec:
     """``models.<name>.rollout`` of config.json, field for field. Versions by number, shares in whole percent.
 
@@ -86,6 +95,7 @@ class RolloutSpec:
     grace_s: int
     mirror: int
     attempt: int
+    probes: Probes | None = None
 
     def __post_init__(self) -> None:
         rules.different(self.stable, self.candidates, self.strategy)
@@ -106,13 +116,15 @@ class RolloutSpec:
         return gate.margin if step is None else step.margins.get(gate.name, gate.margin)
 
     def document(self) -> dict[str, Json]:
-        """As config.json has it."""
-        return cast("dict[str, Json]", _plain(self))
+        """As config.json has it. Probes are named only where there are some: what runs must stay what it was."""
+        plain = cast("dict[str, Json]", _plain(self))
+        return {name: value for name, value in plain.items() if name != "probes" or value is not None}
 
     def sentence(self, model: str) -> str:
         """What it means, for people: ``chat: chat@1 -> chat@2 by canary 1, 10, 50, 100 %, at least 2 h``."""
         again = f"; attempt {self.attempt}" if self.attempt > 1 else ""
-        return f"{model}: {_way(self, model)}{again}"
+        probed = f"; a probe of each every {shown(self.probes.every_s)}" if self.probes else ""
+        return f"{model}: {_way(self, model)}{probed}{again}"
 
 
 def least_to_pass(margin: float, beta: float, min_pass: int) -> int | None:

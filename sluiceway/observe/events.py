@@ -54,9 +54,9 @@ class Request:
 
     @property
     def measured(self) -> bool:
-        """Whether it counts as traffic: looks at the gateway's health, its owner's calls and preflights do not."""
+        """Whether it counts as traffic: health, its owner's calls, preflights and probes do not."""
         by_owner = self.path.startswith(_ADMIN) or self.path in _HEALTH
-        return not by_owner and self.line.get("method") != "OPTIONS"
+        return not by_owner and self.line.get("method") != "OPTIONS" and self.line.get("via") != "probe"
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from sluiceway.domain.model import ModelVersion, Task
 from sluiceway.domain.rollout import RolloutSpec
@@ -146,6 +146,8 @@ class ModelPlan:
     fallback: tuple[str, ...] = ()
     rollout: RolloutSpec | None = None
     route: HybridRoute | None = None
+    probes: tuple[Mapping[str, Any], ...] = ()
+    """What its rollout's probes ask: bodies of chat completions without model."""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from sluiceway.catalog import Catalog
 from sluiceway.domain.model import Model, parse_ref
@@ -34,9 +35,15 @@ COMPATIBILITY_DATE: Final = "2026-07-01"
 COMPATIBILITY_FLAGS: Final = ("enable_request_signal",)
 
 
-def plan(settings: Settings, catalog: Catalog) -> StagePlan:
-    """The plan of one stage. UserError when the settings name a model or version that the catalogue hasn't."""
-    models, bucket = _models(settings, catalog), storage.bucket(settings)
+Probes = Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+def plan(settings: Settings, catalog: Catalog, probes: Probes | None = None) -> StagePlan:
+    """The plan of one stage. UserError when the settings name a model or version that the catalogue hasn't.
+
+    ``probes``: what probes ask of each model that has golden prompts; None plans without looking whether there are any.
+    """
+    models, bucket = _models(settings, catalog, probes), storage.bucket(settings)
     limits, secrets, gateway = _limits(settings), _secrets(settings), _gateway(settings)
     backends.check(settings, models, secrets, gateway)
     inference = storage.inference(settings.stage, models, bucket)
@@ -80,7 +87,7 @@ def _worker_name(settings: Settings) -> str:
     return pick(settings.worker_name, names.worker(settings.stage))
 
 
-def _models(settings: Settings, catalog: Catalog) -> tuple[ModelPlan, ...]:
+def _models(settings: Settings, catalog: Catalog, probes: Probes | None) -> tuple[ModelPlan, ...]:
     root = f"{settings.source}: config.sluiceway:models"
     if not settings.models:
         known = ", ".join(model.name for model in catalog.models) or "none yet"
@@ -93,7 +100,9 @@ def _models(settings: Settings, catalog: Catalog) -> tuple[ModelPlan, ...]:
         for place, version in stated.named():
             catalog.version(parse_ref(version), f"{root}.{name}.{place}")
         route = hybrid.route(settings, catalog, name, f"{root}.{name}")
-        plans.append(replace(_model(model, stated, f"{root}.{name}"), route=route))
+        planned = _model(model, stated, f"{root}.{name}")
+        asked = rollouts.probes(planned, probes, f"{root}.{name}.rollout.probes")
+        plans.append(replace(planned, route=route, probes=asked))
     return tuple(plans)
 
 

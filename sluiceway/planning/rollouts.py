@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from sluiceway.domain.duration import HOUR, MINUTE
 from sluiceway.domain.fault import Fault
 from sluiceway.domain.model import Task, parse_ref
-from sluiceway.domain.rollout import GATES, Gate, GateName, RolloutSpec, Step
+from sluiceway.domain.rollout import GATES, Gate, GateName, Probes, RolloutSpec, Step
 from sluiceway.errors import UserError
+from sluiceway.planning.parts import ModelPlan
 from sluiceway.planning.pick import pick
 from sluiceway.planning.policy_parts import Rollouts
 from sluiceway.settings.model import Settings
@@ -26,6 +28,7 @@ MARGINS: Final[dict[GateName, float]] = {
     "guard": 0.02,
     "feedback": 0.05,
     "cost": 0.05,
+    "probes": 0.05,
     "golden": 0.05,
 }
 SLOS: Final[dict[GateName, float]] = {"first_token": 5.0, "latency": 60.0}
@@ -38,6 +41,9 @@ HOLD: Final = 30 * MINUTE
 # Once the candidate has the rest, evidence comes as fast as stable's requests do: 1 % would take five times as long.
 CONTROL: Final = 5
 MIRROR: Final = 10
+EVERY_S: Final = 30
+PROBES_USD: Final = 0.1
+"""What probes may cost in an hour."""
 
 
 def rollout(stated: RolloutSettings, task: Task, path: str) -> RolloutSpec:
@@ -69,9 +75,23 @@ def rollout(stated: RolloutSettings, task: Task, path: str) -> RolloutSpec:
             grace_s=pick(stated.grace, 10 * MINUTE),
             mirror=pick(stated.mirror, MIRROR) if stated.strategy == "shadow" else 0,
             attempt=pick(stated.attempt, 1),
+            probes=_probes(stated, task),
         )
     except Fault as fault:
         raise UserError(fault.message, path=f"{path}{fault.at}", hint=fault.hint) from None
+
+
+def probes(
+    model: ModelPlan, golden: Mapping[str, Sequence[Mapping[str, Any]]] | None, path: str
+) -> tuple[Mapping[str, Any], ...]:
+    """What a model's probes ask; nothing where its rollout sends none. UserError where there is nothing to ask."""
+    if model.rollout is None or model.rollout.probes is None or golden is None:
+        return ()
+    found = tuple(golden.get(model.name, ()))
+    if not found:
+        hint = f"write some into models/golden/{model.name}.jsonl, or take probes out"
+        raise UserError(f"{model.name} has no golden prompts to ask", path=path, hint=hint)
+    return found
 
 
 def told(settings: Settings, secrets: tuple[str, ...]) -> Rollouts | None:
@@ -91,7 +111,8 @@ def _gates(stated: RolloutSettings, task: Task) -> tuple[Gate, ...]:
     found = []
     for name in GATES:
         unfit = task != "chat" and name in OF_CHAT
-        if name not in stated.gates and (name not in USUAL or unfit):
+        is_on = stated.probes is not None if name == "probes" else name in USUAL and not unfit
+        if name not in stated.gates and not is_on:
             continue
         said = stated.gates.get(name, GateSettings())
         if said.mode == "off":
@@ -102,6 +123,15 @@ def _gates(stated: RolloutSettings, task: Task) -> tuple[Gate, ...]:
         slo = SLOS.get(name) if said.slo is None else said.slo
         found.append(Gate(name, pick(said.margin, MARGINS[name]), slo, pick(said.mode, "enforce")))
     return tuple(found)
+
+
+def _probes(stated: RolloutSettings, task: Task) -> Probes | None:
+    if stated.probes is None:
+        return None
+    if task != "chat":
+        hint = "take probes out: golden prompts are for models of task chat"
+        raise Fault(f"a model of task {task} answers no prompts", hint=hint, at=".probes")
+    return Probes(pick(stated.probes.every, EVERY_S), pick(stated.probes.cost, PROBES_USD))
 
 
 def _steps(stated: RolloutSettings, gates: tuple[Gate, ...]) -> tuple[Step, ...]:

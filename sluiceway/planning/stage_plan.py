@@ -132,6 +132,8 @@ class StagePlan:
             document["fallback"] = list(model.fallback)
         if model.rollout:
             document["rollout"] = model.rollout.document()
+        if model.probes:
+            document["probes"] = [dict(probe) for probe in model.probes]
         if model.route:
             route = model.route
             document["route"] = {"by": route.by, "simple": route.simple, "threshold": route.threshold}

@@ -15,7 +15,7 @@ from sluiceway.planning.unfit import unfit
 
 MANY: Final = 3_000
 """Requests of a candidate: a step that needs more to be left is probably not meant."""
-_PAIRED: Final = "golden"  # judged on pairs of answers to the same prompt, not on rates
+_UNASKED: Final = ("golden", "probes")  # fed by no request of people's
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _capped(spec: RolloutSpec, path: str) -> list[Warned]:
 
 
 def _enforced(spec: RolloutSpec) -> list[Gate]:
-    return [gate for gate in spec.gates if gate.mode == "enforce" and gate.name != _PAIRED]
+    return [gate for gate in spec.gates if gate.mode == "enforce" and gate.name not in _UNASKED]
 
 
 def _slow(spec: RolloutSpec, gate: Gate, at: int, path: str) -> Warned | None:

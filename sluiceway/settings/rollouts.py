@@ -27,6 +27,7 @@ UNITS: Final = {
     "cost": "US dollars a request",
 }
 """The gates that have an ``slo``, and what it is in."""
+LEAST_EVERY_S: Final = 5
 _NO_USUAL_SLO: Final = ("speed", "cost")
 
 
@@ -77,6 +78,14 @@ class ArmSettings(Block):
     weight: Annotated[int, Field(ge=1, le=99)]
 
 
+class ProbeSettings(Block):
+    """Golden prompts that nobody asked, for a step with too little traffic. ``cost``: US dollars an hour at most."""
+
+    every: Duration | None = None
+    set: Literal["golden"] | None = None
+    cost: Annotated[float, Field(ge=0.000_001, le=10_000, strict=False)] | None = None
+
+
 class RolloutSettings(Block):
     """``checks``: what must be reported on the candidate at 0 % before the first step. ``attempt``: raised to try
     once more what has failed. ``mirror`` and ``control`` are shares in whole percent."""
@@ -97,6 +106,7 @@ class RolloutSettings(Block):
     no_control: Reaction | None = None
     grace: Duration | None = None
     mirror: Annotated[int, Field(ge=1, le=100)] | None = None
+    probes: ProbeSettings | None = None
     attempt: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     alpha: Chance | None = None
     beta: Chance | None = None
@@ -114,6 +124,7 @@ class RolloutSettings(Block):
         rules.room_for_stable([arm.weight for arm in self.arms or ()])
         for name, gate in self.gates.items():
             _slo(name, gate)
+        _probes(self)
         if self.grace is not None and self.no_control != "rollback":
             hint = "write no_control: rollback beside it, or take grace out"
             raise Fault("counts only where a breach without a control rolls back", hint=hint, at=".grace")
@@ -175,6 +186,21 @@ def _steps(stated: RolloutSettings) -> None:
         hint = "keep one step of weight 100, or write strategy: canary"
         raise Fault("a blue-green rollout has one step, to 100", got=weights, hint=hint, at=".steps")
     rules.rising(weights)
+
+
+def _probes(stated: RolloutSettings) -> None:
+    gate = stated.gates.get("probes")
+    if stated.probes is None:
+        if gate is not None:
+            hint = "add probes: {every: 30s} beside gates, or take the gate out"
+            raise Fault("is fed by probes alone, and none are sent", hint=hint, at=".gates.probes")
+        return
+    if gate is not None and gate.mode == "off":
+        hint = "take probes out instead"
+        raise Fault("probes are sent for their gate alone", got="off", hint=hint, at=".gates.probes")
+    if stated.probes.every is not None and stated.probes.every < LEAST_EVERY_S:
+        hint = f"write {LEAST_EVERY_S}s or more: probes are for where there is little traffic, not load of their own"
+        raise Fault("is too often", got=stated.probes.every, hint=hint, at=".probes.every")
 
 
 def _slo(name: str, gate: GateSettings) -> None:

@@ -72,6 +72,13 @@ STATED: Final[dict[str, dict[str, Any]]] = {
         "arms": [{"version": "chat@2", "weight": 5}, {"version": "chat@3", "weight": 25}],
     },
     "a shadow that says nothing else": {"strategy": "shadow", **ONE},
+    "a canary with probes": {
+        "strategy": "canary",
+        **ONE,
+        "probes": {"every": "1m", "set": "golden", "cost": 0.5},
+        "gates": {"probes": {"margin": 0.1}},
+    },
+    "a canary with probes that says no more": {"strategy": "canary", **ONE, "probes": {}},
     "a shadow of half of the requests": {"strategy": "shadow", **ONE, "mirror": 50, "gates": {"cost": {"slo": 0.01}}},
 }
 

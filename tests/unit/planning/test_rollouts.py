@@ -178,3 +178,51 @@ def test_a_candidate_whose_secret_is_not_bound_is_refused_before_it_gets_traffic
         plan(settings.parse({"account_id": ACCOUNT, "models": models}, "here", stage="dev"), catalog)
     told = f"{ROOT}models.far.rollout.candidate: far@2 needs a secret that the Worker isn't given, got 'UP_KEY'"
     assert str(caught.value) == told
+
+
+ASKED = {"messages": [{"role": "user", "content": "Who?"}], "max_tokens": 256}
+
+
+def test_probes_are_off_and_no_part_of_the_config_unless_they_are_stated() -> None:
+    found = rollout()
+    assert "probes" not in found
+    assert "probes" not in [gate["name"] for gate in found["gates"]]
+    assert "probes" not in planned(CANARY).models_document()["chat"]  # type: ignore[operator]
+
+
+def test_probes_bring_their_gate_along_and_their_cost_is_capped() -> None:
+    found = rollout(probes={"every": "1m"})
+    assert found["probes"] == {"every_s": 60, "usd": 0.1}
+    assert found["gates"][-1] == {"name": "probes", "margin": 0.05, "slo": None, "mode": "enforce"}
+    assert rollout(probes={"cost": 2})["probes"] == {"every_s": 30, "usd": 2.0}
+    assert rollout(probes={}, gates={"probes": {"mode": "observe"}})["gates"][-1]["mode"] == "observe"
+    (sentence,) = planned({**CANARY, "probes": {}}).rollout_sentences()
+    assert sentence.endswith("at least 2 h; a probe of each every 30 s")
+
+
+def with_probes(golden: dict[str, list[dict[str, object]]] | None) -> StagePlan:
+    stated = {"strategy": "canary", "stable": "chat@1", "candidate": "chat@2", "probes": {}}
+    models = {"chat": {"rollout": stated}}
+    versions = tuple(ModelVersion("chat", number, "workers-ai", "@cf/a/b") for number in (1, 2))
+    return plan(
+        settings.parse({"account_id": ACCOUNT, "models": models}, "here", stage="dev"),
+        Catalog((Model("chat", "chat", True, versions),)),
+        golden,
+    )
+
+
+def test_what_probes_ask_goes_with_the_config_of_their_model() -> None:
+    assert with_probes({"chat": [ASKED]}).models_document()["chat"]["probes"] == [ASKED]  # type: ignore[index,call-overload]
+
+
+@pytest.mark.parametrize("golden", [{}, {"chat": []}, {"other": [ASKED]}])
+def test_probes_of_a_model_without_golden_prompts_are_refused(golden: dict[str, list[dict[str, object]]]) -> None:
+    with pytest.raises(UserError) as caught:
+        with_probes(golden)
+    assert str(caught.value) == f"{ROOT}models.chat.rollout.probes: chat has no golden prompts to ask"
+    assert caught.value.hint == "write some into models/golden/chat.jsonl, or take probes out"
+
+
+def test_probes_of_a_model_that_answers_no_prompts_are_refused() -> None:
+    with pytest.raises(UserError, match=r"rollout\.probes: a model of task classify answers no prompts"):
+        classifier({"strategy": "canary", "stable": "sort@1", "candidate": "sort@2", "probes": {}})

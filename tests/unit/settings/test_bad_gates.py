@@ -22,6 +22,21 @@ WRONG: list[tuple[str, str, str]] = [
         "did you mean latency?",
     ),
     (
+        f"{CANARY}, gates: {{probes: {{margin: 0.1}}}}",
+        ".rollout.gates.probes: is fed by probes alone, and none are sent",
+        "add probes: {every: 30s} beside gates, or take the gate out",
+    ),
+    (
+        f'{CANARY}, probes: {{}}, gates: {{probes: "off"}}',
+        ".rollout.gates.probes: probes are sent for their gate alone, got 'off'",
+        "take probes out instead",
+    ),
+    (
+        f"{CANARY}, probes: {{every: 1s}}",
+        ".rollout.probes.every: is too often, got 1",
+        "write 5s or more: probes are for where there is little traffic, not load of their own",
+    ),
+    (
         f"{CANARY}, gates: {{zzz: {{margin: 0.1}}}}",
         ".rollout.gates.zzz: there is no gate of this name, got 'zzz'",
         f"known gates: {', '.join(GATES)}",

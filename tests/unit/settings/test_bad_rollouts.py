@@ -17,7 +17,7 @@ A_TIME = "write a whole number and its unit, like 30s, 10m, 2h or 1d; without a 
 A_REF = "write the model's name, an @ and the version's number, which begins at 1 and has no leading zero"
 KNOWN = (
     "strategy, stable, candidate, arms, steps, gates, checks, watch, warm, control, on_fail, no_control, grace, "
-    "mirror, attempt, alpha, beta, min_fail, min_bad, min_pass, absolute"
+    "mirror, probes, attempt, alpha, beta, min_fail, min_bad, min_pass, absolute"
 )
 
 WRONG: list[tuple[str, str, str]] = [
