@@ -8,7 +8,7 @@ from sluiceway.catalog import Catalog
 from sluiceway.errors import UserError
 from sluiceway.planning.parts import HybridRoute
 from sluiceway.planning.pick import pick
-from sluiceway.planning.policies import served
+from sluiceway.planning.policies import scored, served
 from sluiceway.settings.model import Settings
 
 THRESHOLD: Final = 0.5
@@ -24,18 +24,9 @@ def route(settings: Settings, catalog: Catalog, name: str, path: str) -> HybridR
     if task != "chat":
         hint = "take route out: it tells the requests of a chat model apart"
         raise UserError("a model of another task has no route", path=f"{path}.route", got=task, hint=hint)
-    served(settings, catalog, stated.by, "classify", f"{path}.route.by")
+    scored(settings, catalog, stated.by, f"{path}.route.by")
     served(settings, catalog, stated.simple, "chat", f"{path}.route.simple")
     if stated.simple == name:
         hint = f"name a smaller model, or one version of it like {name}@1"
         raise UserError("a route leads to another model", path=f"{path}.route.simple", got=name, hint=hint)
-    for version in catalog.model(stated.by, f"{path}.route.by").versions:
-        if version.backend != "onnx":
-            hint = "name a linear classifier, like router: requests wait for no other"
-            raise UserError(
-                "a router is scored in the Worker, from its artifact",
-                path=f"{path}.route.by",
-                got=f"{version.ref}, of backend {version.backend}",
-                hint=hint,
-            )
     return HybridRoute(stated.by, stated.simple, pick(stated.threshold, THRESHOLD))

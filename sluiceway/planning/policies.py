@@ -14,6 +14,7 @@ from sluiceway.planning.policy_parts import (
     Budgets,
     Conversations,
     Guard,
+    Injection,
     Issuer,
     Otlp,
     Policies,
@@ -27,6 +28,7 @@ from sluiceway.settings.policies import (
     BudgetsSettings,
     ConversationsSettings,
     GuardSettings,
+    InjectionSettings,
     IssuerSettings,
     ResilienceSettings,
     SemanticSettings,
@@ -98,11 +100,17 @@ def _guard(stated: GuardSettings) -> Guard:
     return Guard(
         mode=pick(stated.mode, "flag"),
         threshold=pick(stated.threshold, 0.5),
+        injection=_injection(stated.injection),
         max_characters=pick(stated.max_characters, 1_000_000),
         mask_prompts=pick(stated.mask_prompts, False),
         mask_answers=pick(stated.mask_answers, False),
         blocklist=stated.blocklist,
     )
+
+
+def _injection(stated: InjectionSettings | None) -> Injection | None:
+    """The usual threshold is where, over folds of the training half, one benign text in a hundred is taken for one."""
+    return Injection(stated.classifier, pick(stated.threshold, 0.8)) if stated else None
 
 
 def _telemetry(stated: TelemetrySettings) -> Telemetry:
@@ -145,6 +153,8 @@ def _check(settings: Settings, catalog: Catalog, secrets: tuple[str, ...]) -> No
             served(settings, catalog, target, "chat", f"{root}{path}")
     if settings.cache.semantic is not None:
         served(settings, catalog, settings.cache.semantic.model, "embed", f"{root}cache.semantic.model")
+    if settings.guard.injection is not None:
+        scored(settings, catalog, settings.guard.injection.classifier, f"{root}guard.injection.classifier")
     needed = [("budgets.webhook", settings.budgets.webhook)]
     otlp = settings.telemetry.otlp
     needed.append(("telemetry.otlp.secret", otlp.secret if otlp else None))
@@ -173,3 +183,16 @@ def served(settings: Settings, catalog: Catalog, target: str, task: str, path: s
             got=f"{target}, of task {model.task}",
             hint=f"name a model of task {task}, or leave the key out",
         )
+
+
+def scored(settings: Settings, catalog: Catalog, target: str, path: str) -> None:
+    """UserError for a ``target`` that is no served model whose versions are all scored in the Worker."""
+    served(settings, catalog, target, "classify", path)
+    for version in catalog.model(target.partition("@")[0], path).versions:
+        if version.backend != "onnx":
+            raise UserError(
+                "is scored in the Worker, from its artifact",
+                path=path,
+                got=f"{version.ref}, of backend {version.backend}",
+                hint="name a linear classifier, like router or injection: requests wait for no other",
+            )

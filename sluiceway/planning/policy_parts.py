@@ -60,9 +60,18 @@ class Budgets:
 
 
 @dataclass(frozen=True)
+class Injection:
+    """A linear classifier, joined to the guard's rules from ``threshold`` on."""
+
+    classifier: str
+    threshold: float
+
+
+@dataclass(frozen=True)
 class Guard:
     mode: str
     threshold: float
+    injection: Injection | None
     max_characters: int
     mask_prompts: bool
     mask_answers: bool

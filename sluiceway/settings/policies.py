@@ -125,11 +125,19 @@ class AccessSettings(Block):
     audience: Annotated[Listed[str], Field(min_length=1)]
 
 
+class InjectionSettings(Block):
+    """``classifier``: a linear model of task classify with the label attack; ``threshold``: from how likely one on."""
+
+    classifier: ModelTarget
+    threshold: Share | None = None
+
+
 class GuardSettings(Block):
     """``mode``: what becomes of a prompt that looks like an injection. ``blocklist``: what no answer may hold."""
 
     mode: Literal["off", "flag", "block"] | None = None
     threshold: Share | None = None
+    injection: InjectionSettings | None = None
     max_characters: Annotated[int, Field(ge=1, le=100_000_000)] | None = None
     mask_prompts: bool | None = None
     mask_answers: bool | None = None

@@ -93,6 +93,8 @@ export const Guard = s.object({
   /** What becomes of a prompt that looks like an injection: nothing, a mark in log and header, a 400. */
   mode: s.optional(s.one(["off", "flag", "block"]), "flag"),
   threshold: s.optional(s.share, 0.5),
+  /** A linear classifier that is joined to the rules, from how likely an attack on. Null: the rules alone. */
+  injection: s.orNull(s.object({ classifier: s.text, threshold: s.optional(s.share, 0.8) })),
   /** Longest text that one request may send, in characters. */
   max_characters: s.optional(s.positive, 1_000_000),
   /** Mask secrets and personal data in what goes to the model, and in what comes back. Logs are always masked. */

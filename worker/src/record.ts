@@ -38,6 +38,8 @@ export interface RequestRecord {
   retries: number;
   /** What the guard found, by rule; the score of a prompt injection from 0 to 1. */
   guard: { readonly hits: readonly string[]; readonly score: number } | null;
+  /** Why the guard's classifier could not be asked. */
+  guardFault: string | null;
   ttftMs: number | null;
   errorCode: string | null;
   /** Why the caller was not let in; the caller is not told. */
@@ -81,6 +83,7 @@ export function newRecord(id: string, startedAt: number): RequestRecord {
     degraded: null,
     retries: 0,
     guard: null,
+    guardFault: null,
     ttftMs: null,
     errorCode: null,
     refusal: null,

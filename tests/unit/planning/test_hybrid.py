@@ -96,7 +96,7 @@ def test_a_model_goes_by_a_rollout_and_a_route_at_the_same_time() -> None:
             {"by": "far", "simple": "chat-small"},
             "chat",
             "",
-            "chat.route.by: a router is scored in the Worker, from its artifact, got 'far@1, of backend workers-ai'",
+            "chat.route.by: is scored in the Worker, from its artifact, got 'far@1, of backend workers-ai'",
         ),
     ],
 )

@@ -182,12 +182,12 @@ def test_a_zone_rule_covers_this_stages_hosts_and_no_other() -> None:
         (
             {"models": {"chatt": {"split": [{"version": "chatt@1", "weight": 100}]}}},
             "here: config.sluiceway:models.chatt: there is no model 'chatt'",
-            "did you mean chat? known models: chat, embed, intent, router",
+            "did you mean chat? known models: chat, embed, injection, intent, router",
         ),
         (
             {"models": {}},
             "here: config.sluiceway:models: a stage serves at least one model",
-            "take the key out to serve what Pulumi.yaml says, or give a split to one of: chat, embed, intent, router",
+            "take the key out to serve what Pulumi.yaml says, or give a split to one of: chat, embed, injection, intent, router",
         ),
         (
             {"secrets": ["API_KEY", "METRICS"]},

@@ -34,7 +34,7 @@ const LEAST_ROOM = 1_024;
 export async function setOut(c: GatewayContext, asked: ChatRequest): Promise<Trip> {
   const gateway = c.get("gateway");
   const record = c.get("record");
-  const request = guardPrompt(c, asked);
+  const request = await guardPrompt(c, asked);
   const user = userOf(c, request.user);
   assertModelAllowed(c.get("principal"), request.model);
   const route = await timed(record, "route", () => findRoute(c, request.model, user));

@@ -64,7 +64,7 @@ export async function openTalk(
   given: ChatRequest,
   lead: readonly Message[] = [],
 ): Promise<Talk> {
-  const asked = checked(c, given, lead);
+  const asked = await checked(c, given, lead);
   const object = conversationOf(c, id);
   const request = withHistory(c, await read(object), asked, lead);
   const keep = (answer: Answer) =>
@@ -79,7 +79,7 @@ export async function openBranch(
   given: ChatRequest,
   lead: readonly Message[],
 ): Promise<Talk> {
-  const asked = checked(c, given, lead);
+  const asked = await checked(c, given, lead);
   const history = from === null ? NO_HISTORY : await read(conversationOf(c, from));
   if (from !== null && history.turns.length === 0) throw previousNotFound(from);
   const object = conversationOf(c, to);
@@ -172,7 +172,7 @@ function withMessages(request: ChatRequest, messages: readonly Message[]): ChatR
 }
 
 /** The request as it may be kept: looked over and masked before its history is added. */
-function checked(c: GatewayContext, given: ChatRequest, lead: readonly Message[]): ChatRequest {
+async function checked(c: GatewayContext, given: ChatRequest, lead: readonly Message[]): Promise<ChatRequest> {
   const { n } = given.parameters;
   if (n !== undefined && n !== 1) throw badRequest("`n` must be 1 in a conversation.", "n");
   return guardPrompt(c, given, lead);

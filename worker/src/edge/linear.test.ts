@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import contract from "../../../tests/contract/edge.json";
-import { bytesOf, INTENT, ROUTER } from "../../test/support/models.ts";
+import { bytesOf, INJECTION, INTENT, ROUTER } from "../../test/support/models.ts";
 import { newLinear } from "./linear.ts";
 import { readLinear } from "./onnx.ts";
 
-const MODELS = { small: bytesOf(contract.small.onnx), router: ROUTER, intent: INTENT };
+const MODELS = { small: bytesOf(contract.small.onnx), router: ROUTER, injection: INJECTION, intent: INTENT };
 
-describe.each(["small", "router", "intent"] as const)("the model %s", (name) => {
+describe.each(["small", "router", "injection", "intent"] as const)("the model %s", (name) => {
   const linear = readLinear(MODELS[name]);
 
   it("has the labels of its file", () => {

@@ -1,5 +1,6 @@
 import { hiddenTexts, undisguise } from "./disguise.ts";
 import { ABOUT_ATTACKS, RULES } from "./injection-rules.ts";
+import type { Judge } from "./judge.ts";
 import { beginsAtWord, leadsOf } from "./leads.ts";
 import { WordStarts } from "./word-starts.ts";
 
@@ -43,13 +44,16 @@ function ledRules(): readonly Led[] {
   return led;
 }
 
-/** Looks a text over for prompt injection, in English and Chinese, however its letters are disguised. */
-export function findInjection(text: string): Finding {
+/**
+ * Looks a text over for prompt injection, in English and Chinese, however its letters are disguised. What the classifier
+ * says counts as one more rule, of a weight as large as it is sure.
+ */
+export function findInjection(text: string, judge?: Judge): Finding {
   const looked = endsOf(text);
   // Looked at again, since one character may stand for eighteen.
-  let best = scoreOf(endsOf(undisguise(looked)));
+  let best = scoreOf(endsOf(undisguise(looked)), judge);
   for (const hidden of hiddenTexts(looked)) {
-    const inside = scoreOf(undisguise(hidden));
+    const inside = scoreOf(undisguise(hidden), judge);
     if (inside.score > best.score) best = { score: inside.score, rules: [...inside.rules, "encoded"] };
   }
   return best;
@@ -59,7 +63,7 @@ function endsOf(text: string): string {
   return text.length > 2 * LOOKED_AT ? `${text.slice(0, LOOKED_AT)}\n${text.slice(-LOOKED_AT)}` : text;
 }
 
-function scoreOf(plain: string): Finding {
+function scoreOf(plain: string, judge?: Judge): Finding {
   const rules: string[] = [];
   let doubt = 1;
   let unquoted: string | null = null;
@@ -72,8 +76,11 @@ function scoreOf(plain: string): Finding {
     rules.push(name);
     doubt *= 1 - (quoted ? weight * IN_QUOTES : weight);
   }
+  const likely = judge?.(plain) ?? 0;
+  if (likely > 0) rules.push("classifier");
   if (rules.length === 0) return NOTHING;
-  const score = (1 - doubt) * (ABOUT_ATTACKS.test(plain) ? SPOKEN_ABOUT : 1);
+  const told = (1 - doubt) * (ABOUT_ATTACKS.test(plain) ? SPOKEN_ABOUT : 1);
+  const score = 1 - (1 - told) * (1 - likely);
   return { score: Math.round(score * 100) / 100, rules };
 }
 

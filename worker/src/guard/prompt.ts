@@ -4,6 +4,7 @@ import { ApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { otherText, textOf } from "../tokens/estimate.ts";
 import { findInjection } from "./injection.ts";
+import { type Judge, judgeOf } from "./judge.ts";
 import { mask, maskJson } from "./mask.ts";
 import { note } from "./note.ts";
 import { guardValue } from "./values.ts";
@@ -13,13 +14,17 @@ const LOOKED_AT: ReadonlySet<string> = new Set(["user", "tool"]);
 
 /**
  * Looks a request over before anything is spent on it; gives what goes on. One that was judged is masked alone. `lead`:
- * what the client wants to go before its messages. Throws the 400 of a refused prompt.
+ * what the client wants to go before its messages. Rejects with the 400 of a refused prompt.
  */
-export function guardPrompt(c: GatewayContext, request: ChatRequest, lead: readonly Message[] = []): ChatRequest {
+export async function guardPrompt(
+  c: GatewayContext,
+  request: ChatRequest,
+  lead: readonly Message[] = [],
+): Promise<ChatRequest> {
   const { mode, mask_prompts, max_characters } = c.get("gateway").config.guard;
   if (request.judged !== true) {
     checkLength([...lead, ...request.messages], max_characters);
-    if (mode !== "off") lookForInjection(c, request.messages);
+    if (mode !== "off") lookForInjection(c, request.messages, await judgeOf(c, request.user));
   }
   return mask_prompts ? masked(c, request) : request;
 }
@@ -41,13 +46,13 @@ function lengthOf(content: Message["content"]): number {
   return content.reduce((sum, { text }) => sum + (text?.length ?? 0), 0);
 }
 
-function lookForInjection(c: GatewayContext, messages: readonly Message[]): void {
+function lookForInjection(c: GatewayContext, messages: readonly Message[], judge?: Judge): void {
   const { mode, threshold } = c.get("gateway").config.guard;
   for (const [index, message] of messages.entries()) {
     if (!LOOKED_AT.has(message.role)) continue;
     const beside = otherText(message);
     const text = textOf(message.content);
-    const { score, rules } = findInjection(beside === "" ? text : `${text}\n${beside}`);
+    const { score, rules } = findInjection(beside === "" ? text : `${text}\n${beside}`, judge);
     if (score === 0) continue;
     for (const rule of rules) note(c, `injection:${rule}`, score);
     if (mode === "block" && score >= threshold) throw refused(index);

@@ -42,6 +42,8 @@ export interface LogLine {
   readonly error: string | null;
   /** Where hybrid routing sent it and why: `simple 0.93`. */
   readonly route?: string;
+  /** Why the guard's rules went on without the classifier that the stage names. */
+  readonly guard_fault?: string;
   /** Why a caller was not let in, which the caller itself is not told. */
   readonly refusal?: string;
   readonly prompt?: string;
@@ -95,6 +97,7 @@ export function lineOf(c: GatewayContext, status: number, endedAt: number): LogL
     rate_limiter: record.rateLimiter,
     error: record.errorCode,
     ...(record.route !== null && { route: record.route }),
+    ...(record.guardFault !== null && { guard_fault: record.guardFault }),
     ...(record.refusal !== null && { refusal: record.refusal }),
     ...(record.prompt !== null && { prompt: promptOf(record.prompt) }),
   };

@@ -1,9 +1,11 @@
+import injectionUrl from "../../../models/artifacts/injection/1/model.onnx?url&inline";
 import intentUrl from "../../../models/artifacts/intent/1/model.onnx?url&inline";
 import routerUrl from "../../../models/artifacts/router/1/model.onnx?url&inline";
 import { sha256Hex } from "../../src/digest.ts";
 
 export const ROUTER = bytesOf(routerUrl);
 export const INTENT = bytesOf(intentUrl);
+export const INJECTION = bytesOf(injectionUrl);
 
 /** The bytes of a base64 text, or of a `data:` URL that ends in one. */
 export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
