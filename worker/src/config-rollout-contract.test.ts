@@ -15,7 +15,8 @@ it.each(contract.cases)("takes from planning, as it was written, $name", ({ spli
 
 it("takes nothing of a rollout for granted: each field that planning writes is needed", () => {
   for (const { split, rollout } of contract.cases) {
-    for (const field of Object.keys(rollout)) {
+    // Only a rollout that sends probes has them, so that the others stay what they were.
+    for (const field of Object.keys(rollout).filter((name) => name !== "probes")) {
       const { [field as "strategy"]: _, ...rest } = rollout;
       const models = { chat: { task: "chat", versions, split, rollout: rest } };
       expect(() => parseConfig(JSON.stringify(stageConfig({ models })))).toThrow(`models.chat.rollout.${field}`);

@@ -98,6 +98,7 @@ def test_what_no_caller_asked_for_is_no_traffic(clock: Clock) -> None:
     for path in ("/healthz", "/readyz", "/_sluiceway/keys"):
         fill(window, AT, path=path, model=None)
     fill(window, AT, method="OPTIONS", model=None)
+    fill(window, AT, via="probe")
     fill(window, AT, path="/v1/models", model=None)
     assert [row.name for row in window.snapshot().rows] == ["no model"]
     assert window.snapshot().total.requests == 1
