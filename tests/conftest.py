@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gc
 import signal
+from collections.abc import Iterator
 
 import pytest
+
+from tests.warm import Warm
 
 # A shell starts what it puts in the background with Ctrl-C ignored, and every process below inherits that:
 # the tests that press it would wait for nothing.
@@ -49,3 +52,11 @@ def _shared_by(item: pytest.Function) -> str | None:
         if fixture.scope == "session":
             return f"{fixture.baseid}:{fixture.argname}"
     return str(item.path) if any(fixture.scope == "module" for fixture in ours) else None
+
+
+@pytest.fixture(scope="session")
+def warm() -> Iterator[Warm]:
+    """One a process of tests: it costs what a single start of the command costs."""
+    found = Warm()
+    yield found
+    found.close()

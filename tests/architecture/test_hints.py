@@ -58,9 +58,12 @@ def documents() -> list[Path]:
     return sorted(found)
 
 
+COMMANDS = typer.main.get_command(app)
+
+
 def known(words: list[str]) -> bool:
     """Whether the words name a command that takes the options among them."""
-    found = typer.main.get_command(app)
+    found = COMMANDS
     rest = list(words)
     while rest and (subcommands := getattr(found, "commands", None)):
         name = rest.pop(0)

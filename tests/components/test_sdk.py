@@ -15,30 +15,27 @@ PROGRAM = """
 import json, sys
 {first}
 import pulumi_cloudflare as cloudflare
-found = {{name: getattr(cloudflare, name).__module__ for name in {names}}}
-loaded = sum(name.startswith("pulumi_cloudflare.") for name in sys.modules)
-print(json.dumps([found, loaded]))
+for names in {asked}:
+    found = {{name: getattr(cloudflare, name).__module__ for name in names}}
+    loaded = sum(name.startswith("pulumi_cloudflare.") for name in sys.modules)
+    print(json.dumps([found, loaded]))
 """
 
 
-def classes(first: str, names: list[str]) -> tuple[dict[str, str], int]:
-    program = PROGRAM.format(first=first, names=names)
+def classes(first: str, *asked: list[str]) -> list[tuple[dict[str, str], int]]:
+    """For each list of names: their modules, and how many are loaded by then."""
+    program = PROGRAM.format(first=first, asked=asked)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    found, loaded = json.loads(done.stdout)
-    return found, loaded
+    return [(found, loaded) for found, loaded in map(json.loads, done.stdout.splitlines())]
 
 
-def test_each_class_is_the_one_of_the_whole_sdk_with_few_modules_loaded() -> None:
-    by_use, few = classes("import infra", USED)
-    whole, all_ = classes("", USED)
+def test_each_class_is_the_whole_sdks_with_few_modules_loaded_until_a_name_has_no_module_of_its_own() -> None:
+    (by_use, few), (named, many) = classes("import infra", USED, ["WorkerSubdomainArgs", "Worker"])
+    ((whole, all_),) = classes("", USED)
     assert by_use == whole
     assert few < all_ / 50
-
-
-def test_a_name_without_a_module_of_its_own_loads_the_whole_sdk() -> None:
-    found, loaded = classes("import infra", ["WorkerSubdomainArgs", "Worker"])
-    assert found["WorkerSubdomainArgs"] == "pulumi_cloudflare._inputs"
-    assert loaded > 500
+    assert named == {"WorkerSubdomainArgs": "pulumi_cloudflare._inputs", "Worker": whole["Worker"]}
+    assert many > 500
 
 
 @pytest.mark.parametrize(

@@ -3,66 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-import select
 import shutil
 import subprocess
-import sys
-import tempfile
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.warm import LIMIT, Done, Warm
+
 ROOT = Path(__file__).resolve().parents[2]
 # Nothing of the person's own stage, account or shell may reach a test.
-LIMIT = 400  # seconds: a command that hangs fails its test
 _FOREIGN = ("PULUMI_", "CLOUDFLARE_", "SLUICEWAY_", "AWS_", "CF_")
-
-
-@dataclass(frozen=True)
-class Done:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-class Warm:
-    """Runs the command in forks of one process that has imported it already: see warm.py."""
-
-    def __init__(self) -> None:
-        line = [sys.executable, "-P", "-m", "tests.e2e.warm"]
-        env = {**os.environ, "PYTHONPATH": str(ROOT)}
-        self._process = subprocess.Popen(line, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._one_at_a_time = threading.Lock()
-
-    def run(self, words: tuple[str, ...], python: str, cwd: Path, env: Mapping[str, str], stdin: str) -> Done:
-        with self._one_at_a_time, tempfile.TemporaryDirectory() as folder:
-            streams = [Path(folder, name) for name in ("in", "out", "err")]
-            for stream, text in zip(streams, (stdin, "", ""), strict=True):
-                stream.write_text(text, "utf-8", newline="")
-            code = self._order(
-                {"words": words, "python": python, "cwd": str(cwd), "env": dict(env), "streams": [*map(str, streams)]}
-            )
-            out, err = (stream.read_text("utf-8") for stream in streams[1:])
-            return Done(code, out, err)
-
-    def _order(self, order: object) -> int:
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.write(json.dumps(order).encode() + b"\n")
-        self._process.stdin.flush()
-        ready, _, _ = select.select([self._process.stdout], [], [], LIMIT)
-        assert ready, f"{order} takes more than {LIMIT} s"
-        return int(self._process.stdout.readline())
-
-    def close(self) -> None:
-        assert self._process.stdin and self._process.stdout
-        self._process.stdin.close()
-        self._process.wait(LIMIT)
-        self._process.stdout.close()
 
 
 @dataclass(frozen=True)
@@ -91,7 +43,7 @@ class Checkout:
 
     def sluiceway(self, *words: str, stdin: str = "", **env: str) -> Done:
         if self.warm:
-            return self.warm.run(words, self.python, self.root, self.environ(**env), stdin)
+            return self.warm.run(words, cwd=self.root, env=self.environ(**env), python=self.python, stdin=stdin)
         return self.run(self.python, "-m", "sluiceway", *words, env=env, stdin=stdin)
 
     def shell(self, script: str, **env: str) -> Done:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.checkout import Checkout, Done, Warm, make_checkout
+from tests.e2e.checkout import Checkout, make_checkout
+from tests.warm import Done, Warm
 
 
 @dataclass(frozen=True)
@@ -26,14 +27,6 @@ def bring_up(checkout: Checkout) -> Served:
     assert up.code == 0, up.err
     url = checkout.sluiceway("output", "local", "url").out.strip()
     return Served(checkout, up, url, (checkout.root / ".sluiceway/local/api-key").read_text().strip())
-
-
-@pytest.fixture(scope="session")
-def warm() -> Iterator[Warm]:
-    """One a process of tests: it costs what a single start of the command costs."""
-    found = Warm()
-    yield found
-    found.close()
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.checkout import Checkout, Done, Warm, make_checkout
+from tests.e2e.checkout import Checkout, make_checkout
+from tests.warm import Done, Warm
 
 STACK = "stacks/Pulumi.local.yaml"
 

@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from sluiceway.__main__ import main
 from sluiceway.cli.main import app
+from tests.warm import Warm
 
 
 def commands(group: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
@@ -38,7 +39,7 @@ def test_every_command_has_json_and_says_what_it_does(path: tuple[str, ...]) -> 
     assert (command.help or "").strip().endswith((".", '"'))  # type: ignore[attr-defined]
 
 
-def say(*words: str, shell: str = "") -> subprocess.CompletedProcess[str]:
+def say(*words: str, shell: str) -> subprocess.CompletedProcess[str]:
     """The command as a shell runs it; ``shell`` is what follows it, such as a pipe."""
     line = ["bash", "-o", "pipefail", "-c", f'"$@" {shell}', "bash", sys.executable, "-m", "sluiceway", *words]
     return subprocess.run(
@@ -52,27 +53,27 @@ MISTAKES = [("up",), ("up", "local", "--nope"), ("nope",), ("local", "logs", "no
 
 
 @pytest.mark.parametrize("words", MISTAKES, ids=" ".join)
-def test_a_mistake_in_the_call_is_told_as_every_other(words: tuple[str, ...]) -> None:
-    plain = say(*words)
-    assert plain.returncode == 2
-    assert plain.stderr.startswith("error: sluiceway")
-    assert "hint: `sluiceway" in plain.stderr
-    told = say(*words, "--json")
-    assert told.returncode == 2
-    assert json.loads(told.stdout)["exit_code"] == 2
-    assert told.stderr == ""
+def test_a_mistake_in_the_call_is_told_as_every_other(words: tuple[str, ...], warm: Warm) -> None:
+    plain = warm.run(words, cwd=ROOT)
+    assert plain.code == 2
+    assert plain.err.startswith("error: sluiceway")
+    assert "hint: `sluiceway" in plain.err
+    told = warm.run((*words, "--json"), cwd=ROOT)
+    assert told.code == 2
+    assert json.loads(told.out)["exit_code"] == 2
+    assert told.err == ""
 
 
-def test_a_word_too_many_is_not_repeated_since_it_may_be_a_secret() -> None:
+def test_a_word_too_many_is_not_repeated_since_it_may_be_a_secret(warm: Warm) -> None:
     for more in ((), ("--json",)):
-        done = say("secrets", "set", "local", "API_KEY", "sk-canary", *more)
-        assert done.returncode == 2
-        assert "canary" not in done.stdout + done.stderr
+        done = warm.run(("secrets", "set", "local", "API_KEY", "sk-canary", *more), cwd=ROOT)
+        assert done.code == 2
+        assert "canary" not in done.out + done.err
 
 
-def test_a_log_that_goes_on_and_one_document_exclude_each_other() -> None:
-    done = say("local", "logs", "-f", "--json")
-    assert (done.returncode, json.loads(done.stdout)["path"]) == (2, "--json")
+def test_a_log_that_goes_on_and_one_document_exclude_each_other(warm: Warm) -> None:
+    done = warm.run(("local", "logs", "-f", "--json"), cwd=ROOT)
+    assert (done.code, json.loads(done.out)["path"]) == (2, "--json")
 
 
 @pytest.mark.parametrize(
