@@ -68,8 +68,6 @@ def publish(
     What is there is never changed; the same adapter again changes nothing. What was interrupted is done anew.
     """
     from sluiceway.pipeline.lora import publish as publishing
-    from sluiceway.pipeline.lora import version as versions
-    from sluiceway.pipeline.publish import stated
     from sluiceway.pipeline.publish import write as writing
 
     if (write or version) and model is None:
@@ -79,22 +77,18 @@ def publish(
     workspace = find_workspace()
     account = open_finetunes(workspace, stage)
     adapter = _checked(folder, base)
-    ref, there = None, False
-    if model is not None:
-        known = stated.read(workspace.root, model_of(model, "--model"))
-        ref, there = versions.choose(model, known, adapter.base.id, chosen, version)
+    ref, there = _version(workspace, model, adapter, chosen, version)
     text = _text(workspace, ref, adapter, chosen) if write and ref and not there else None  # told before any upload
     with transfer(f"publishing {chosen} to {stage}", adapter.bytes) as tell:
         done = publishing.publish(account, adapter, chosen, tell, time.sleep)
     if text is not None and ref is not None:
         writing.save(workspace.root, ref.model, text)
         there = True
-    made = versions.block(ref, adapter.base.id, chosen) if ref else None
     if as_json:
         told = {"name": chosen, "id": done.id, "stage": stage, "already": not done.sent, "sent": list(done.sent)}
         print_json({**told, "version": str(ref) if ref else None, "written": there, **_document(adapter)})
     else:
-        _tell(adapter, chosen, stage, bool(done.sent), ref, made if not there else None)
+        _tell(adapter, chosen, stage, bool(done.sent), ref, there)
     if write and ref is not None:
         keep(workspace, ref, as_json)
 
@@ -137,6 +131,19 @@ def _checked(folder: Path, base: str) -> Adapter:
         return check_adapter(folder, found, tell)
 
 
+def _version(
+    workspace: Workspace, model: str | None, adapter: Adapter, name: str, number: int | None
+) -> tuple[ModelRef | None, bool]:
+    """The version that is to answer with it, and whether it is in models/ already."""
+    from sluiceway.pipeline.lora import version as versions
+    from sluiceway.pipeline.publish import stated
+
+    if model is None:
+        return None, False
+    known = stated.read(workspace.root, model_of(model, "--model"))
+    return versions.choose(model, known, adapter.base.id, name, number)
+
+
 def _text(workspace: Workspace, ref: ModelRef, adapter: Adapter, name: str) -> str:
     from sluiceway.pipeline.lora import version as versions
 
@@ -145,19 +152,21 @@ def _text(workspace: Workspace, ref: ModelRef, adapter: Adapter, name: str) -> s
     return versions.added(before, ref, adapter.base.id, name)
 
 
-def _tell(adapter: Adapter, name: str, stage: str, sent: bool, ref: ModelRef | None, block: str | None) -> None:
+def _tell(adapter: Adapter, name: str, stage: str, sent: bool, ref: ModelRef | None, there: bool) -> None:
+    from sluiceway.pipeline.lora import version as versions
+
     if sent:
         say(f"published {name} to {stage}: {megabytes(adapter.bytes)}, and {adapter.base.id} answers with it")
     else:
         say(f"{name} was published already, with these bytes; nothing was sent")
     _notes(adapter)
-    if block is not None and ref is not None:
-        print_text(block.removesuffix("\n"))
-        say(f"add this to models/{ref.model}.yaml, or publish with --write")
-    elif ref is not None:
+    if ref is None:
+        say(f"a version answers with it by lora: {name}; --model MODEL prints one")
+    elif there:
         say(f"models/{ref.model}.yaml has {ref}")
     else:
-        say(f"a version answers with it by lora: {name}; --model MODEL prints one")
+        print_text(versions.block(ref, adapter.base.id, name).removesuffix("\n"))
+        say(f"add this to models/{ref.model}.yaml, or publish with --write")
 
 
 def _notes(adapter: Adapter) -> None:

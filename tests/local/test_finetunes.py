@@ -101,7 +101,7 @@ def test_an_adapter_is_published_once_and_the_model_answers_with_it(account: Acc
 
 @pytest.mark.parametrize("there", [(), (CONFIG,), (WEIGHTS,)])
 def test_what_a_killed_upload_left_is_completed(there: tuple[str, ...], account: Account, adapter: Adapter) -> None:
-    id = account.finetunes.create("tone-1", GEMMA.id, f"sluiceway sha256:{adapter.digest}")
+    id = account.finetunes.create("tone-1", GEMMA.id, f"by sluiceway, sha256:{adapter.digest}")
     sent = {CONFIG: adapter.config, WEIGHTS: adapter.weights.read_bytes()}
     for name in there:
         path = f"{account.url}/accounts/{ACCOUNT_ID}/ai/finetunes/{id}/finetune-assets"

@@ -70,7 +70,7 @@ def publish(
             hint = "take another account, or ask Cloudflare for more: its API can't delete one"
             message = f"an account has at most {MAX_ADAPTERS} adapters"
             raise UserError(message, path="--name", got=name, hint=hint)
-        id = account.create(name, adapter.base.id, f"sluiceway sha256:{adapter.digest}")
+        id = account.create(name, adapter.base.id, f"by sluiceway, sha256:{adapter.digest}")
         refused = None
         _send(account, id, adapter, tell)
     else:

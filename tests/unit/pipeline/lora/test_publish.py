@@ -61,7 +61,7 @@ def test_other_files_under_the_name_are_refused_before_anything_is_sent(adapter:
 
 def test_a_name_that_another_base_or_other_means_took_is_refused(adapter: Adapter) -> None:
     account = FakeAccount()
-    account.create("tone-1", MISTRAL.id, f"sluiceway sha256:{adapter.digest}")
+    account.create("tone-1", MISTRAL.id, f"by sluiceway, sha256:{adapter.digest}")
     with pytest.raises(UserError, match=f"an adapter for {MISTRAL.id} has this name"):
         send(account, adapter)
     account = FakeAccount()
