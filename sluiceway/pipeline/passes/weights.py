@@ -11,8 +11,8 @@ import onnx_ir as ir
 from sluiceway.errors import UserError
 from sluiceway.pipeline.passes.settings import Chosen
 
-OPERANDS = {"MatMul": 1, "Gemm": 1, "Gather": 0, "Conv": 1}
-"""Which input of an operator is its weight."""
+OPERANDS = {"MatMul": 1, "Gemm": 1, "Gather": 0, "GatherND": 0, "Conv": 1}
+"""Which input of an operator is its weight. Of experts each token's are gathered (GatherND): no pass takes those."""
 FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16, ir.DataType.DOUBLE)
 _PASSED_THROUGH = ("Transpose", "Identity", "Cast", "Reshape")
 
@@ -44,6 +44,11 @@ class Use:
     @property
     def elements(self) -> int:
         return math.prod(self.shape)
+
+    @property
+    def multiplied(self) -> bool:
+        """Whether it is a factor, and not looked up."""
+        return not self.op.startswith("Gather")
 
     @property
     def transposed(self) -> bool:
@@ -120,7 +125,7 @@ def choose(model: ir.Model, found: Sequence[Use], choices: Sequence[Chosen], pat
 
 def _matching(model: ir.Model, found: Sequence[Use], choice: Chosen) -> list[Use]:
     if choice.shape is None:
-        multiplied = [use for use in backwards(model, found) if use.op != "Gather"]
+        multiplied = [use for use in backwards(model, found) if use.multiplied]
         if len(multiplied) < (choice.last or 0):
             return []
         return _picked(multiplied[: choice.last], choice)
@@ -146,7 +151,7 @@ def shapes(found: Sequence[Use]) -> str:
 def head(model: ir.Model, found: Sequence[Use]) -> Use | None:
     """The use that gives the scores over the vocabulary, if any: the last before an output, as wide as a table."""
     rows = {use.shape[0] for use in found if use.op == "Gather"}
-    last = next((use for use in backwards(model, found) if use.op != "Gather"), None)
+    last = next((use for use in backwards(model, found) if use.multiplied), None)
     if last is None:
         return None
     wide = last.shape[0] if last.transposed else last.shape[-1]

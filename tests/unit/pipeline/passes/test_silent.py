@@ -169,3 +169,21 @@ def test_the_fixtures_are_what_the_library_does(tmp_path: Path) -> None:
     made = by_the_library(tiny.decoder(tmp_path / "source"), 4, ("MatMul",))
     assert "table" in {tensor.name for tensor in made.graph.initializer}
     assert ir.serde.deserialize_model(made).graph.initializers["table"].dtype == ir.DataType.FLOAT
+
+
+def experts(folder: Path) -> Model:
+    """A decoder's layer of four experts, of which each token's own is gathered and multiplied."""
+    g = tiny.Graph()
+    x = g.op("Gather", g.weight("table", 96, 64), "input_ids")
+    chosen = g.op("ArgMax", g.op("MatMul", x, g.weight("gate", 64, 4)), axis=-1, keepdims=1)
+    each = g.op("GatherND", g.weight("experts", 4, 64, 64), chosen)
+    row = g.op("MatMul", g.op("Unsqueeze", x, g.constant("axis", [2])), each)
+    g.op("MatMul", g.op("Squeeze", row, "axis"), g.weight("head", 64, 96), out="logits")
+    outputs = [("logits", onnx.TensorProto.FLOAT, ["batch", "length", 96])]
+    return tiny.save(folder, g.model(tiny.tokens(), outputs))
+
+
+def test_experts_that_no_pass_takes_are_counted_and_told(tmp_path: Path) -> None:
+    _, report = apply("int8-weights", experts(tmp_path / "source"), tmp_path / "out")
+    assert report.notes[0].startswith("3 of 4 weights, ")
+    assert any("57 % of the weights are in GatherND" in note for note in report.notes)
