@@ -31,6 +31,19 @@ describe("EventDecoder", () => {
     expect(decode([encoder.encode("data: a\n\ndata: b\n")])).toEqual(["a", "b"]);
   });
 
+  it.each<[string, string[]]>([
+    ["data:a\n\ndata:  b\n\n", ["a", " b"]],
+    ["data\n\ndata:\n\ndata: \n\n", ["", "", ""]],
+    ["event: x\nid: 1\nretry: 5\ndatum: y\nDATA: z\n\n\n\n", []],
+    ["event: x\ndata: a\n: between\ndata\ndata: b\n\n", ["a\n\nb"]],
+    ["\ufeffdata: a\r\rdata: b\r\n\r\n", ["a", "b"]],
+  ])("gw_01 reads of %j the data alone, wherever it is cut", (text, events) => {
+    const bytes = encoder.encode(text);
+    for (let cut = 0; cut <= bytes.length; cut++) {
+      expect(decode([bytes.slice(0, cut), bytes.slice(cut)])).toEqual(events);
+    }
+  });
+
   it("gw_01 joins the lines of an event of several", () => {
     expect(decode([encoder.encode("data: {\ndata: }\n\n")])).toEqual(["{\n}"]);
   });
