@@ -15,6 +15,8 @@ Task = Literal["chat", "classify", "embed"]
 Parameter = bool | int | float | str
 
 _MODEL_NAME: Final = re.compile(r"[a-z](?:[a-z0-9-]{0,46}[a-z0-9])?")
+_TAKEN: Final = frozenset({"dashboard", "journal"})
+"""``/_sluiceway/rollouts/journal`` is no model's."""
 _REF: Final = re.compile(r"([a-z](?:[a-z0-9-]{0,46}[a-z0-9])?)@([1-9][0-9]{0,5})")
 
 
@@ -24,6 +26,12 @@ def check_model_name(name: str) -> str:
             "a model's name is 1 to 48 lower-case letters, digits and inner hyphens, first a letter",
             got=name,
             hint="write it like chat or chat-eu",
+        )
+    if name in _TAKEN:
+        raise Fault(
+            "no model can have this name: it stands in a path of the gateway's rollouts",
+            got=name,
+            hint=f"call it another, like {name}-1",
         )
     return name
 

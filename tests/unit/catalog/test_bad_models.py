@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import re
 from hashlib import sha256
+from pathlib import Path
 
 import pytest
 
 from sluiceway import catalog
+from sluiceway.domain.fault import Fault
+from sluiceway.domain.model import check_model_name
 from sluiceway.errors import UserError
 from tests.unit.catalog.conftest import Models
 
@@ -176,6 +180,24 @@ def test_a_wrong_model_file_is_told_with_its_path(models: Models, text: str, mes
 def test_a_files_name_must_be_a_models_name(models: Models) -> None:
     with pytest.raises(UserError, match=r"^models/Chat\.yaml: a model's name is"):
         catalog.load(models({"Chat.yaml": chat(GLM % "")}))
+
+
+@pytest.mark.parametrize("name", ["dashboard", "journal"])
+def test_a_model_can_not_have_the_name_of_a_page_of_the_rollouts(models: Models, name: str) -> None:
+    with pytest.raises(UserError) as caught:
+        catalog.load(models({f"{name}.yaml": chat(GLM % "")}))
+    told = "no model can have this name: it stands in a path of the gateway's rollouts"
+    assert str(caught.value).startswith(f"models/{name}.yaml: {told}")
+    assert caught.value.hint == f"call it another, like {name}-1"
+
+
+def test_every_path_that_would_hide_a_models_own_is_known() -> None:
+    table = (Path(__file__).parents[3] / "worker/src/endpoints/admin/admin.ts").read_text("utf-8")
+    words = set(re.findall(r'"GET", "/rollouts/([a-z]+)"', table))
+    assert words == {"dashboard", "journal"}
+    for word in words:
+        with pytest.raises(Fault, match="can have this name"):
+            check_model_name(word)
 
 
 def test_two_default_models_are_refused(models: Models) -> None:
