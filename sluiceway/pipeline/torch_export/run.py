@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,11 +23,16 @@ def export(source: str, out: str, kind: str, opset: int, ir: int | None, code: b
     Returns ``{nodes, parameters, compared, cache, versions}``. Raises UserError for a model that can't be loaded or
     traced, SluicewayError for a graph that the runtime can't open or that answers something else.
     """
-    load.quiet()
-    warnings.simplefilter("ignore")
     if opset < _OLDEST_OPSET:
         hint = f"write opset: {_OLDEST_OPSET} or higher, or leave it out"
         raise UserError("torch exports from opset 18 on", path="export.opset", got=opset, hint=hint)
+    with tempfile.TemporaryDirectory(prefix="sluiceway-export-") as scratch:
+        load.quiet(scratch)
+        return _export(Path(source), Path(out), kind, opset, ir, code)
+
+
+def _export(source: Path, out: Path, kind: str, opset: int, ir: int | None, code: bool) -> dict[str, Any]:
+    warnings.simplefilter("ignore")
     import onnxscript
     import torch
     import transformers
@@ -34,9 +40,9 @@ def export(source: str, out: str, kind: str, opset: int, ir: int | None, code: b
     from sluiceway.pipeline.torch_export import compare, wrap, write
 
     torch.manual_seed(0)
-    model = load.load(Path(source), kind, code)
-    traced = wrap.wrap(model, kind, pooling(Path(source)) if kind == "encoder" else ("mean", False))
-    path = Path(out) / "model.onnx"
+    model = load.load(source, kind, code)
+    traced = wrap.wrap(model, kind, pooling(source) if kind == "encoder" else ("mean", False))
+    path = out / "model.onnx"
     made = trace(traced, opset)
     if ir is not None:
         made.ir_version = ir
@@ -44,8 +50,8 @@ def export(source: str, out: str, kind: str, opset: int, ir: int | None, code: b
     del made
     names = [name for name, _ in traced.outputs]
     compared = compare.compare(path, names, bool(traced.cache), traced.feeds, traced.answer)
-    carry_over(Path(source), Path(out))
-    state_base_twice(Path(out) / "config.json", model.config)
+    carry_over(source, out)
+    state_base_twice(out / "config.json", model.config)
     return {
         "nodes": nodes,
         "parameters": numbers,

@@ -20,6 +20,7 @@ Feeds = dict[str, NDArray[Any]]
 _TRACED: Final = (2, 3, 5)
 """Rows, new tokens and tokens before them when a graph is traced: sizes of 0 and 1 would be taken for fixed."""
 _LEAST: Final = 1e-9
+_NO_CACHE: Final = "models with recurrent or linear attention can't be exported here; take another one"
 
 
 @dataclass(frozen=True)
@@ -98,17 +99,21 @@ def cache_shapes(model: Any) -> tuple[tuple[tuple[int, int], tuple[int, int]], .
     """[heads, width] of what each layer keeps, as a forward shows them: a latent's aren't those that a config says."""
     rows, length, _ = _TRACED
     ids = torch.zeros((rows, length), dtype=torch.int64)
-    with torch.no_grad():
-        found = model(input_ids=ids, cache=DynamicCache(), use_cache=True).cache
+    try:
+        with torch.no_grad():
+            found = model(input_ids=ids, cache=DynamicCache(), use_cache=True).cache
+    except Exception as error:  # a model with a state of its own finds no place for it, wherever it looks first
+        message = f"the model doesn't run with a cache of keys and values: {type(error).__name__}"
+        raise UserError(message, path="export.kind", hint=_NO_CACHE) from error
     shapes = []
     for number, layer in enumerate(found.layers):
-        pair = [tuple(getattr(each, "shape", ())) for each in (layer.keys, layer.values)]
+        pair = [tuple(getattr(getattr(layer, each, None), "shape", ())) for each in ("keys", "values")]
         if any(len(shape) != 4 or shape[0] != rows or shape[2] != length for shape in pair):
             raise UserError(
                 "a layer's cache isn't keys and values of each token",
                 path=f"layer {number}",
                 got=[list(shape) for shape in pair],
-                hint="models with recurrent or linear attention can't be exported here; take another one",
+                hint=_NO_CACHE,
             )
         shapes.append(((pair[0][1], pair[0][3]), (pair[1][1], pair[1][3])))
     return tuple(shapes)
