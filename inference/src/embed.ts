@@ -9,6 +9,8 @@ const OUTPUT = "sentence_embedding";
 export interface Vectors {
   readonly vectors: Float32Array[];
   readonly tokens: number;
+  /** Of those, words that the model doesn't know: two texts that differ in one have the same vector. */
+  readonly unknown: number;
 }
 
 /** One vector for each text, in their order. A text of more than `limit` tokens is refused, not cut without a word. */
@@ -29,7 +31,8 @@ export async function embed(model: Loaded, texts: readonly string[], limit: numb
     );
     for (const [at, { index }] of batch.entries()) vectors[index] = found[at] as Float32Array;
   }
-  return { vectors, tokens: rows.reduce((sum, { ids }) => sum + ids.length, 0) };
+  const ids = rows.flatMap((row) => row.ids);
+  return { vectors, tokens: ids.length, unknown: ids.filter((id) => model.tokenizer.isUnknown(id)).length };
 }
 
 interface Row {

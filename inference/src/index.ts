@@ -30,8 +30,10 @@ async function serve(request: Request, env: Env): Promise<Response> {
     throw new InferenceError(404, "not_found", `there is no ${request.method} ${pathname}`);
   const { files, texts, max_tokens } = readEmbed(await request.text());
   const loaded = models;
-  const { vectors, tokens } = await turn.take(async () => embed(await loaded.get(partsOf(files)), texts, max_tokens));
-  return Response.json({ vectors: vectors.map((vector) => Array.from(vector)), tokens });
+  const { vectors, ...counts } = await turn.take(async () =>
+    embed(await loaded.get(partsOf(files)), texts, max_tokens),
+  );
+  return Response.json({ vectors: vectors.map((vector) => Array.from(vector)), ...counts });
 }
 
 export default {

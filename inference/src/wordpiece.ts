@@ -65,6 +65,11 @@ export class WordPiece {
     this.#ideographs = normalizer.handle_chinese_chars ?? true;
   }
 
+  /** Whether an id stands for a word of which nothing is known. */
+  isUnknown(id: number): boolean {
+    return id === this.#unknown;
+  }
+
   encode(text: string, limit: number): number[] {
     const ids = [this.#first];
     const room = limit - 1;

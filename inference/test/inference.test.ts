@@ -24,6 +24,7 @@ interface FileRef {
 interface Answer {
   vectors: number[][];
   tokens: number;
+  unknown: number;
   error: { code: string; message: string };
 }
 
@@ -55,6 +56,15 @@ beforeAll(async () => {
 afterAll(() => runtime?.dispose());
 
 describe("the inference Worker", () => {
+  it("counts the words that the model doesn't know", async () => {
+    const ask = async (text: string) =>
+      (await asked({ files: [model, tokenizer], texts: [text], max_tokens: limit })).answer;
+    expect(await ask("the quick brown fox")).toMatchObject({ unknown: 0 });
+    const two = [await ask("the 龘"), await ask("the 鱻")];
+    expect(two).toMatchObject([{ unknown: 1 }, { unknown: 1 }]);
+    expect(two[0]?.vectors).toEqual(two[1]?.vectors);
+  });
+
   it("gives onnxruntime's vectors, each in its text's place, alone or among others", async () => {
     const { answer } = await asked({ files: [model, tokenizer], texts, max_tokens: limit });
     expect(answer.tokens).toBe(cases.reduce((sum, { ids }) => sum + ids.length, 0));

@@ -60,6 +60,8 @@ export interface EmbedCall extends AnyCall {
 export interface Embeddings {
   vectors: number[][];
   usage: Usage | null;
+  /** Words of the texts that the model doesn't know, where the backend tells: to it they are all the same. */
+  unknown?: number | undefined;
 }
 
 export interface Choice {

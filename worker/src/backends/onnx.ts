@@ -9,6 +9,7 @@ const WINDOW = 256;
 interface Told {
   readonly vectors?: unknown;
   readonly tokens?: number;
+  readonly unknown?: number;
   readonly error?: { readonly code?: string; readonly message?: string };
 }
 
@@ -29,7 +30,8 @@ export class Onnx extends NotServed {
     const vectors = readVectors(told.vectors, texts.length);
     checkDimensions(call, vectors);
     const tokens = told.tokens ?? 0;
-    return { vectors, usage: { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens } };
+    const usage = { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens };
+    return { vectors, usage, unknown: told.unknown };
   }
 
   async #ask(request: RequestInit): Promise<Told> {
