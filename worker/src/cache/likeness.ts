@@ -40,10 +40,14 @@ const NUMBERS = new RegExp(
 );
 const NEGATIONS = /\b(?:not?|never|none|without|cannot|nor)\b|n['’]t\b|[不没沒無无未非勿别別]/giu;
 
-/** What turns a meaning round and hardly moves a vector: the numbers in a text, and how often it denies. */
-function telling(text: string): { numbers: readonly string[]; negations: number } {
-  return {
-    numbers: (text.match(NUMBERS) ?? []).map((number) => number.toLowerCase()),
-    negations: text.match(NEGATIONS)?.length ?? 0,
-  };
+/** What is whose end: `dollars to euros` and `euros to dollars` have the same words. */
+const DIRECTIONS = /\b(?:to|from|into|than|before|after)\s+(?:(?:an?|the|my)\s+)?[\p{L}\p{N}]+/giu;
+
+/** What turns a meaning round and hardly moves a vector: numbers, directions, and how often a text denies. */
+function telling(text: string): { numbers: readonly string[]; directions: readonly string[]; negations: number } {
+  return { numbers: all(text, NUMBERS), directions: all(text, DIRECTIONS), negations: all(text, NEGATIONS).length };
+}
+
+function all(text: string, expression: RegExp): string[] {
+  return text.toLowerCase().match(expression) ?? [];
 }

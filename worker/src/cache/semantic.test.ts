@@ -92,6 +92,7 @@ describe("semantic cache", () => {
     ["a number in words", "add seven to this sum for me please", "add eight to this sum for me please"],
     ["a number in Chinese", "请 帮 我 把 十七 加 到 这个 总和 里", "请 帮 我 把 十八 加 到 这个 总和 里"],
     ["a date", "what happened on 2024-05-01 in the world", "what happened on 2024-05-02 in the world"],
+    ["a direction", "please change my dollars to euros today", "please change my euros to dollars today"],
     ["a denial", "may I eat this at night when tired", "may I not eat this at night when tired"],
     [
       "a denial in Chinese",
@@ -187,6 +188,67 @@ describe("semantic cache", () => {
     await stage.chat(asked("how far is the moon from here", before));
     await stage.chat(asked("from here how far is the moon", before));
     expect(stage.requestLogs.map((line) => line.cost_usd)).toEqual([5 * 12e-6, 5 * 12e-6]);
+  });
+
+  describe("with an encoder that runs beside the gateway", () => {
+    const file = { name: "model.onnx", key: "m", sha256: "ab".repeat(32), bytes: 9 };
+    const tiny = {
+      task: "embed",
+      versions: { "1": { backend: "onnx", artifact: { files: [file] } } },
+      split: [[1, 100]],
+    };
+
+    /** `told`: what the inference Worker answers to a text. */
+    function beside(told: (text: string) => Response): Stage {
+      const fetch = async (_: string, init: RequestInit) =>
+        told((JSON.parse(init.body as string) as Json).texts as string);
+      const stage = new Stage(
+        {
+          models: { ...(stageConfig().models as Json), tiny },
+          cache: { enabled: true, ttl: 300, semantic: { model: "tiny", threshold: 0.85 } },
+        },
+        { INFERENCE: { fetch } as unknown as Fetcher },
+      );
+      stage.ai.replyWith((run) => answerWith(`answer ${++turn}`)(run));
+      return stage;
+    }
+
+    const near = ["how far is the moon from here", "from here how far is the moon"] as const;
+    const vectors = (text: string) => [vectorOf(String(text))];
+
+    it("answers nearly the same question, and costs nothing for it", async () => {
+      const stage = beside((text) => Response.json({ vectors: vectors(text), tokens: 7, unknown: 0 }));
+      const before = system();
+      await stage.chat(asked(near[0], before));
+      expect(await outcome(stage, asked(near[1], before))).toBe("semantic");
+      expect(stage.requestLogs.map((line) => line.cost_usd)).toEqual([0, 0]);
+    });
+
+    it.each([
+      [
+        "holds a word that the model doesn't know",
+        (text: string) => ({ vectors: vectors(text), tokens: 7, unknown: 1 }),
+        200,
+      ],
+      ["is longer than the model reads", () => ({ error: { code: "text_too_long", message: "too long" } }), 413],
+      ["finds no place in the queue", () => ({ error: { code: "busy", message: "busy" } }), 429],
+      ["can't be embedded", () => ({ error: { code: "run_failed", message: "no" } }), 500],
+      ["gets no vector", () => ({ vectors: [], tokens: 0, unknown: 0 }), 200],
+    ])("is a miss, and no failure, when the text %s", async (_, told, status) => {
+      const stage = beside((text) => Response.json(told(text), { status }));
+      const before = system();
+      for (const text of near) {
+        const response = await stage.chat(asked(text, before));
+        expect([response.status, response.headers.get("x-sluiceway-cache")]).toEqual([200, "miss"]);
+      }
+    });
+
+    it("is a miss when the inference Worker isn't there", async () => {
+      const stage = beside(() => {
+        throw new Error("gone");
+      });
+      expect(await outcome(stage, asked(near[0]))).toBe("miss");
+    });
   });
 
   it("needs a model of its stage that makes vectors", () => {

@@ -104,7 +104,7 @@ export class SemanticCache {
     return { answer, place: { indexKey, vector } };
   }
 
-  /** Null when the caller's budget has nothing left for it. */
+  /** Null when the caller's budget has nothing left for it, and for a text with words that the model doesn't know. */
   async #vectorOf(c: GatewayContext, text: string): Promise<Packed | null> {
     const version = this.#version;
     const tokens = estimateTokens(text);
@@ -115,10 +115,10 @@ export class SemanticCache {
       const record = c.get("record");
       const call = { version, input: [text], dimensions: null, gateway: gateway.config.gateway };
       const { signal } = c.req.raw;
-      const { vectors, usage } = await backendOf(version, c.env).embed({ ...call, signal });
+      const { vectors, usage, unknown } = await backendOf(version, c.env).embed({ ...call, signal });
       const estimate = { prompt_tokens: tokens, completion_tokens: 0, total_tokens: tokens };
       record.costUsd = (record.costUsd ?? 0) + held.settle(usage ?? estimate, version);
-      return pack(vectors[0] ?? []);
+      return unknown ? null : pack(vectors[0] ?? []);
     } finally {
       held.release();
     }
