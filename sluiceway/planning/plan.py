@@ -36,13 +36,11 @@ COMPATIBILITY_FLAGS: Final = ("enable_request_signal",)
 
 
 Probes = Mapping[str, Sequence[Mapping[str, Any]]]
+"""What probes ask of each model that has golden prompts."""
 
 
 def plan(settings: Settings, catalog: Catalog, probes: Probes | None = None) -> StagePlan:
-    """The plan of one stage. UserError when the settings name a model or version that the catalogue hasn't.
-
-    ``probes``: what probes ask of each model that has golden prompts; None plans without looking whether there are any.
-    """
+    """The plan of one stage. UserError when the settings name a model or version that the catalogue hasn't."""
     models, bucket = _models(settings, catalog, probes), storage.bucket(settings)
     limits, secrets, gateway = _limits(settings), _secrets(settings), _gateway(settings)
     backends.check(settings, models, secrets, gateway)
