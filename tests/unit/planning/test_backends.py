@@ -68,6 +68,13 @@ def test_the_worker_knows_price_and_window_of_workers_ai_without_their_being_sta
     assert (one["context_window"], "vision" in one, two["vision"]) == (131_072, False, True)
 
 
+def test_the_worker_is_told_which_adapter_a_version_answers_with() -> None:
+    tuned = ModelVersion("far", 1, "workers-ai", "@cf/google/gemma-2b-it-lora", lora="tone-1")
+    document = planned(tuned).models_document()["far"]
+    assert isinstance(document, dict)
+    assert document["versions"] == {"1": {"backend": "workers-ai", "id": tuned.id, "lora": "tone-1"}}
+
+
 CHAT = {"chat": {"split": [{"version": "chat@1", "weight": 100}]}}
 LOOPBACK = replace(FAR, base_url="http://127.0.0.1:8000/v1", secret=None)
 BY_GATEWAY = replace(FAR, base_url=None, provider="openai", secret=None)

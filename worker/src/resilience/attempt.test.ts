@@ -273,6 +273,17 @@ describe("the circuit", () => {
     expect(stage.ai.runs).toHaveLength(3);
   });
 
+  it("of an adapter that isn't there leaves the base and other adapters alone", async () => {
+    const version = (lora?: string) => ({ backend: "workers-ai", id: "@cf/base-lora", ...(lora && { lora }) });
+    const versions = { "1": version(), "2": version("there"), "3": version("lost") };
+    const stage = new Stage({ models: { chat: { task: "chat", versions, split: [[1, 100]] } }, resilience: settings });
+    const lost = refuse(404, 3037, "Finetune lost not found");
+    stage.ai.replyWith((run) => (run.inputs.lora === "lost" ? lost(run) : good(run)));
+    for (let request = 0; request < 3; request++) expect((await stage.chat({ model: "chat@3" })).status).toBe(502);
+    expect((await stage.chat({ model: "chat@3" })).status).toBe(503);
+    for (const model of ["chat@1", "chat@2"]) expect((await stage.chat({ model })).status).toBe(200);
+  });
+
   it("is not opened by what clients do wrong", async () => {
     const { stage, calls } = stageOf([refuse(400, 5006, "bad input")], settings, []);
     for (let request = 0; request < 6; request++) expect((await stage.chat({ model: "chat" })).status).toBe(400);

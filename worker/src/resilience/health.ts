@@ -93,8 +93,11 @@ export class Health {
   }
 }
 
-/** Versions that differ in prompt or parameters alone share a backend, its limits and its outages. */
+/**
+ * Versions that differ in prompt or parameters alone share a backend, its limits and its outages. An adapter is a part
+ * of it: one that isn't there must not close the way to its base.
+ */
 function placeOf(version: ModelVersion): string {
-  const { backend, provider, base_url, id, artifact } = version;
-  return JSON.stringify([backend, provider ?? null, base_url ?? null, id ?? artifact?.files[0]?.key ?? null]);
+  const { backend, provider, base_url, id, lora, artifact } = version;
+  return JSON.stringify([backend, provider ?? null, base_url ?? null, id ?? artifact?.files[0]?.key ?? null, lora]);
 }
