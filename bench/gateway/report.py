@@ -6,6 +6,8 @@ from typing import TypedDict
 
 BARE = {"ours, openai": "bare Worker, fetch", "ours, workers-ai": "bare Worker, env.AI"}
 RIVALS = ("Portkey", "LiteLLM")
+#: Reads both ways' JSON, checks a key, hears of who leaves, has a deadline, sets our headers, writes our line: no more.
+LEAST = "least gateway, fetch"
 
 
 class Row(TypedDict):
@@ -63,12 +65,19 @@ def goals(measured: Measured, gzip_bytes: int, startup_ms: float) -> list[Goal]:
         over = p50[ours, False, 1] - p50[bare, False, 1]
         found.append(_goal(f"{ours}: at most 0.6 ms over a {bare}, one at a time", f"{over:.2f} ms", over <= 0.6))
         ratio = p50[ours, False, 32] / p50[bare, False, 32]
-        found.append(_goal(f"{ours}: at most 1.4 times a {bare}, 32 at once", f"{ratio:.2f}", ratio <= 1.4))
+        seen = f"{ratio:.2f}"
+        if ours == "ours, openai":
+            floor = p50[LEAST, False, 32] / p50[bare, False, 32]
+            seen += f" (the least that a gateway in a Worker can be: {floor:.2f})"
+        found.append(_goal(f"{ours}: at most 1.4 times a {bare}, 32 at once", seen, ratio <= 1.4))
     for rival in RIVALS:
         rows = [key for key in p50 if key[0] == rival]
         behind = [key for key in rows if p50[("ours, openai", *key[1:])] >= p50[key]]
         if rows:
             seen = f"ahead in {len(rows) - len(behind)} of {len(rows)} rows"
+            ahead = [key for key in behind if p50[(LEAST, *key[1:])] < p50[key]]
+            if behind:
+                seen += f" (in {len(behind) - len(ahead)} of the others the least gateway is behind too)"
             found.append(_goal(f"ours, openai: ahead of {rival} in every row", seen, not behind))
     found.append(_goal("bundle at most 120 kB gzipped", f"{gzip_bytes / 1000:.0f} kB", gzip_bytes <= 120_000))
     found.append(_goal("start-up below 25 ms", f"{startup_ms:.1f} ms", startup_ms < 25))

@@ -1,9 +1,10 @@
 // Measures gateways side by side: node run.ts '{"bundle": ..., "rivals": ..., "rounds": ...}' prints one JSON document.
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { apart } from "./apart.ts";
 import { load, type Target, type Took } from "./load.ts";
 import { litellm, portkey } from "./rivals.ts";
-import { bareAi, bareFetch, memoryOf, ours, processorOf, type Running } from "./workers.ts";
+import { memoryOf, processorOf, type Running } from "./workers.ts";
 
 interface Asked {
   /** The bundle that is uploaded. */
@@ -72,11 +73,18 @@ function starters(stub: number): (() => Promise<Contender>)[] {
   const direct: Target = { name: "direct", port: stub, path, headers: {}, body: chat("stub") };
   const list = [
     async () => ({ target: direct, running: null, coldMs: null }),
-    () => begin("bare Worker, fetch", () => bareFetch(upstream), {}, chat("stub")),
-    () => begin("bare Worker, env.AI", () => bareAi(upstream), {}, chat("stub")),
-    () => begin("ours, openai", () => ours(asked.bundle, config(upstream), upstream, KEY), bearer, chat("openai")),
+    () => begin("bare Worker, fetch", () => apart("bareFetch", upstream), {}, chat("stub")),
+    () => begin("bare Worker, env.AI", () => apart("bareAi", upstream), {}, chat("stub")),
+    () => begin("least gateway, fetch", () => apart("least", upstream, KEY), bearer, chat("stub")),
     () =>
-      begin("ours, workers-ai", () => ours(asked.bundle, config(upstream), upstream, KEY), bearer, chat("workers-ai")),
+      begin("ours, openai", () => apart("ours", asked.bundle, config(upstream), upstream, KEY), bearer, chat("openai")),
+    () =>
+      begin(
+        "ours, workers-ai",
+        () => apart("ours", asked.bundle, config(upstream), upstream, KEY),
+        bearer,
+        chat("workers-ai"),
+      ),
   ];
   const folder = asked.rivals;
   if (folder !== null) {
@@ -96,8 +104,9 @@ async function begin(
   headers: Record<string, string>,
   body: Record<string, unknown>,
 ): Promise<Contender> {
-  const started = performance.now();
+  let started = performance.now();
   const running = await start();
+  if (running.startMs !== undefined) started = performance.now() - running.startMs;
   const target = { name, port: running.port, path: "/v1/chat/completions", headers, body };
   try {
     await load(target, false, 1, 1);

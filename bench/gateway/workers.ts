@@ -5,6 +5,8 @@ import { DURABLE_OBJECTS } from "../../worker/test/durable-objects.ts";
 /** A Worker under measurement: where it answers, and the processes that it lives in. */
 export interface Running {
   port: number;
+  /** Milliseconds that it took to start, where the process around it is no part of that. */
+  startMs?: number;
   pids: () => number[];
   stop: () => Promise<void>;
 }
@@ -27,6 +29,16 @@ export function bareFetch(upstream: string): Promise<Running> {
     }),
   }`;
   return start({ ...PLATFORM, modules: true, script });
+}
+
+/** What any gateway in a Worker must do, and nothing more: how near a bare Worker one can come. */
+export function least(upstream: string, key: string): Promise<Running> {
+  const code = readFileSync(new URL("./least-worker.js", import.meta.url), "utf8");
+  return start({
+    ...PLATFORM,
+    modules: [{ type: "ESModule" as const, path: "least-worker.js", contents: code }],
+    bindings: { UPSTREAM: upstream, API_KEY: key },
+  });
 }
 
 /** The same by the AI binding, whose calls go through the proxy that the local stage uses too. */

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from bench.gateway.report import Measured, Row, goals, table
 
-NAMES = ("direct", "bare Worker, fetch", "bare Worker, env.AI", "ours, openai", "ours, workers-ai", "Portkey")
+NAMES = (
+    *("direct", "bare Worker, fetch", "bare Worker, env.AI", "least gateway, fetch"),
+    *("ours, openai", "ours, workers-ai", "Portkey"),
+)
 
 
 def row(name: str, p50: float, *, stream: bool = False, connections: int = 1) -> Row:
@@ -45,6 +48,18 @@ def test_each_goal_is_missed_by_a_little_too_much() -> None:
     assert missed(fast, gzip_bytes=120_001) == ["bundle at most 120 kB gzipped"]
     assert missed(fast, startup_ms=25.0) == ["start-up below 25 ms"]
     assert missed(fast) == []
+
+
+def test_a_miss_beside_a_rival_tells_whether_the_least_gateway_is_behind_too() -> None:
+    found = measured(**{"ours, openai": 3.0, "least gateway, fetch": 1.5, "Portkey": 2.0, "bare Worker, fetch": 1.0})
+    seen = {goal["goal"]: goal["seen"] for goal in goals(found, 1, 1.0)}
+    assert seen["ours, openai: ahead of Portkey in every row"] == (
+        "ahead in 0 of 2 rows (in 0 of the others the least gateway is behind too)"
+    )
+    found = measured(**{"ours, openai": 3.0, "least gateway, fetch": 2.5, "Portkey": 2.0})
+    seen = {goal["goal"]: goal["seen"] for goal in goals(found, 1, 1.0)}
+    assert "in 2 of the others" in seen["ours, openai: ahead of Portkey in every row"]
+    assert "can be: 2.50" in seen["ours, openai: at most 1.4 times a bare Worker, fetch, 32 at once"]
 
 
 def test_the_table_has_a_line_for_each_contender_in_each_cell() -> None:

@@ -1,5 +1,6 @@
 import type { ModelVersion } from "../config.ts";
 import { ApiError, type ErrorOptions } from "../errors.ts";
+import type { Ending } from "../switch.ts";
 import type { Pieces } from "./pieces.ts";
 
 export interface Usage {
@@ -28,7 +29,7 @@ export interface AnyCall {
   /** AI Gateway of the stage, if it has one. */
   readonly gateway: string | null;
   /** Aborts when the client leaves or a deadline passes. */
-  readonly signal: AbortSignal;
+  readonly signal: Ending;
   /** W3C trace context to hand on. */
   readonly traceparent?: string | undefined;
   /** Whether another model answers when this one is busy: then it should say so at once, not queue. */

@@ -1,4 +1,5 @@
 import { ApiError } from "../errors.ts";
+import { native } from "../switch.ts";
 import { type EmbedCall, type Embeddings, upstreamError } from "./backend.ts";
 import { checkDimensions, readVectors, textsOnly } from "./embeddings.ts";
 import { NotServed } from "./not-served.ts";
@@ -26,7 +27,7 @@ export class Onnx extends NotServed {
     const texts = textsOnly(call);
     const { artifact, context_window } = call.version;
     const body = JSON.stringify({ files: artifact?.files, texts, max_tokens: context_window ?? WINDOW });
-    const told = await this.#ask({ method: "POST", body, signal: call.signal });
+    const told = await this.#ask({ method: "POST", body, signal: native(call.signal) });
     const vectors = readVectors(told.vectors, texts.length);
     checkDimensions(call, vectors);
     const tokens = told.tokens ?? 0;

@@ -1,4 +1,5 @@
 import { ApiError } from "../errors.ts";
+import { native } from "../switch.ts";
 import {
   type Answer,
   type AnyCall,
@@ -103,7 +104,7 @@ export class OpenAi implements Backend {
     body: Record<string, unknown>,
   ): Promise<Response> {
     const { provider, base_url: base } = call.version;
-    const { signal } = call;
+    const signal = native(call.signal);
     if (provider && call.gateway !== null) {
       const at = provider.indexOf("/");
       const name = at < 0 ? provider : provider.slice(0, at);

@@ -1,3 +1,4 @@
+import { native } from "../switch.ts";
 import {
   type Answer,
   type AnyCall,
@@ -86,7 +87,7 @@ export class WorkersAi implements Backend {
     if (call.traceparent !== undefined) headers.traceparent = call.traceparent;
     const options: AiRunOptions = {
       returnRawResponse: true,
-      signal: call.signal,
+      signal: native(call.signal),
       extraHeaders: headers,
       ...(call.gateway !== null && { gateway: { id: call.gateway } }),
       ...(call.rejectIfBusy === true && { rejectIfBusy: true }),

@@ -1,6 +1,7 @@
 import type { Answer } from "../backends/backend.ts";
 import { pause } from "../resilience/pause.ts";
 import type { Route } from "../routing/route.ts";
+import type { Ending } from "../switch.ts";
 
 /** A leader that has been gone this long without a word was ended by the runtime. */
 const LOST_MS = 60_000;
@@ -51,7 +52,7 @@ export class Flights {
   }
 
   /** Leads if no one does, else waits, at most `patienceMs`, for the one who does. Throws the signal's reason. */
-  async turn(key: string, patienceMs: number, signal: AbortSignal): Promise<Turn> {
+  async turn(key: string, patienceMs: number, signal: Ending): Promise<Turn> {
     let left = patienceMs;
     let look = FIRST_LOOK_MS;
     for (;;) {

@@ -5,6 +5,7 @@ import type { GatewayContext } from "../gateway.ts";
 import type { Chain } from "../resilience/chain.ts";
 import { refOf } from "../routing/find.ts";
 import type { Route } from "../routing/route.ts";
+import type { Ending } from "../switch.ts";
 import { isKeepable } from "./exact.ts";
 import type { Leader, Shared } from "./flights.ts";
 import { type CacheIdentity, cacheKey } from "./key.ts";
@@ -37,7 +38,7 @@ export async function visitCache(
   c: GatewayContext,
   request: ChatRequest,
   chain: Pick<Chain, "first" | "hasOthers">,
-  signal: AbortSignal,
+  signal: Ending,
 ): Promise<Visit> {
   const gateway = c.get("gateway");
   const record = c.get("record");

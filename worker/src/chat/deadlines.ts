@@ -1,5 +1,5 @@
 import { ApiError } from "../errors.ts";
-import { onAbort } from "../switch.ts";
+import { type Ender, onAbort } from "../switch.ts";
 
 /**
  * Waits for one thing after another until a time that can be put off. When it passes, the work is aborted and the wait
@@ -7,13 +7,13 @@ import { onAbort } from "../switch.ts";
  * takes no notice. One timer serves all waits: a stream has thousands.
  */
 export class Deadline {
-  readonly #abort: AbortController;
+  readonly #abort: Ender;
   #due = Number.POSITIVE_INFINITY;
   #timer: ReturnType<typeof setTimeout> | null = null;
   #timerDue = 0;
   #fail: ((reason: unknown) => void) | null = null;
 
-  constructor(abort: AbortController) {
+  constructor(abort: Ender) {
     this.#abort = abort;
     onAbort(abort.signal, () => this.#end(abort.signal.reason));
   }
@@ -78,7 +78,7 @@ export class Deadline {
 }
 
 /** What the work gives, unless it takes longer than `ms`: then it is aborted and a 504 is thrown. */
-export async function orAbort<T>(ms: number, abort: AbortController, work: () => Promise<T>): Promise<T> {
+export async function orAbort<T>(ms: number, abort: Ender, work: () => Promise<T>): Promise<T> {
   const deadline = new Deadline(abort);
   deadline.allow(ms);
   try {

@@ -1,5 +1,6 @@
 import type { Piece, Usage } from "../backends/backend.ts";
 import { type Batch, Pieces } from "../backends/pieces.ts";
+import type { Ender } from "../switch.ts";
 import { Deadline } from "./deadlines.ts";
 
 export interface Silence {
@@ -19,7 +20,7 @@ export interface Silence {
 export async function beginStream(
   open: () => Promise<Pieces>,
   silence: Silence,
-  abort: AbortController,
+  abort: Ender,
   ended: (error: unknown) => void,
 ): Promise<Pieces> {
   const deadline = new Deadline(abort);

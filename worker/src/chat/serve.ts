@@ -15,6 +15,7 @@ import { degradedAnswer } from "../resilience/degrade.ts";
 import { noteEnd } from "../resilience/health.ts";
 import { findRoute, refOf } from "../routing/find.ts";
 import type { Route } from "../routing/route.ts";
+import type { Ender } from "../switch.ts";
 import { Collector } from "./collect.ts";
 import { orAbort } from "./deadlines.ts";
 import { beginStream } from "./hold.ts";
@@ -34,7 +35,7 @@ export interface ServedStream {
   readonly name: AnswerName;
   readonly pieces: Pieces;
   /** Ends it all: to be aborted when the client leaves. */
-  readonly abort: AbortController;
+  readonly abort: Ender;
   /** To be called with what was streamed, and whether that is the whole answer. The first call counts. */
   settle(streamed: Collector, whole: boolean): Usage;
 }

@@ -1,7 +1,7 @@
 import type { Piece } from "../backends/backend.ts";
 import { ApiError, asApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
-import { onAbort } from "../switch.ts";
+import { type Ending, onAbort } from "../switch.ts";
 import { reportException } from "../telemetry/exceptions.ts";
 import { Collector } from "./collect.ts";
 import type { StreamFormat } from "./format.ts";
@@ -164,6 +164,6 @@ class Events {
 }
 
 /** A deadline aborts with the error that the client is told; a client that left aborts with anything else. */
-function clientLeft(signal: AbortSignal): boolean {
+function clientLeft(signal: Ending): boolean {
   return signal.aborted && !(signal.reason instanceof ApiError);
 }

@@ -10,7 +10,7 @@ import { type Chain, chainOf } from "../resilience/chain.ts";
 import { affinityOf } from "../routing/affinity.ts";
 import { findRoute, refOf, userOf } from "../routing/find.ts";
 import type { Route } from "../routing/route.ts";
-import { Switch } from "../switch.ts";
+import { type Ender, Switch } from "../switch.ts";
 import { textOf } from "../tokens/estimate.ts";
 import { Leg } from "./leg.ts";
 import type { ChatRequest } from "./request.ts";
@@ -25,7 +25,7 @@ export interface Trip {
   /** The request as each version of the chain gets it. */
   readonly legs: ReadonlyMap<Route, Leg>;
   /** Aborts when the client leaves. */
-  readonly abort: AbortController;
+  readonly abort: Ender;
 }
 
 /** Tokens of an answer that a stand-in's window must leave room for, if as many were asked for. */

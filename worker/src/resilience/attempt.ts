@@ -4,7 +4,7 @@ import { faltered } from "../outcomes/evidence.ts";
 import { timed } from "../record.ts";
 import { refOf } from "../routing/find.ts";
 import type { Route } from "../routing/route.ts";
-import { onAbort, Switch } from "../switch.ts";
+import { type Ender, type Ending, onAbort, Switch } from "../switch.ts";
 import type { Chain } from "./chain.ts";
 import { type Failure, type FallbackReason, failureOf, retryAfterMs } from "./failures.ts";
 import type { BackendHealth } from "./health.ts";
@@ -14,7 +14,7 @@ import { jitter, pause } from "./pause.ts";
 export interface Try {
   readonly route: Route;
   /** Ends this call alone; aborts with the client's signal too. */
-  readonly abort: AbortController;
+  readonly abort: Ender;
   /** Whether another version answers when this one is busy. */
   readonly rejectIfBusy: boolean;
   /** Milliseconds since this version was first asked: all its tries share one version's time. */
@@ -23,7 +23,7 @@ export interface Try {
 
 export interface Steps<T> {
   /** Aborts when the client leaves: then nothing is tried any more. */
-  readonly signal: AbortSignal;
+  readonly signal: Ending;
   /** A streamed value is only the beginning of an answer; whoever reads it notes how it ended (`noteEnd`). */
   readonly streamed?: boolean;
   /** Before the first call to a version. Its failure is the request's for the first version; others are passed over. */
@@ -219,7 +219,7 @@ class Attempts<T> {
   }
 
   /** A signal of one call's own, under the client's. */
-  #abortOf(): AbortController {
+  #abortOf(): Ender {
     const { signal } = this.#steps;
     const abort = new Switch();
     if (signal.aborted) abort.abort(signal.reason);

@@ -1,5 +1,5 @@
 import type { GatewayConfig } from "../config.ts";
-import { onAbort } from "../switch.ts";
+import { type Ending, onAbort } from "../switch.ts";
 
 type Settings = Pick<GatewayConfig["resilience"], "base_ms" | "cap_ms">;
 
@@ -12,7 +12,7 @@ export function jitter(settings: Settings, retry: number, chance: number): numbe
 }
 
 /** Waits; throws the signal's reason as soon as it aborts. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
+export function pause(ms: number, signal: Ending): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
     const leave = () => {
