@@ -2,10 +2,10 @@
 
     python -m bench.edge.likeness FOLDER
 
-FOLDER: what ``sluiceway models build minilm`` tells at its end. The vectors are rounded as the cache keeps them. Printed
-are, for each threshold, how many pairs of the same question meet it and how many of others do: by the vectors alone,
-and as the cache has it, which compares no texts with other directions ("to euros"). Others that meet it get a wrong
-answer.
+FOLDER: what ``sluiceway models build minilm`` tells at its end. The vectors are rounded as the cache keeps them.
+Printed are, for each threshold, how many pairs of the same question meet it and how many of others do: by the vectors
+alone, and as the cache has it, which compares no texts with other directions ("to euros"). Others that meet it get a
+wrong answer.
 """
 
 from __future__ import annotations

@@ -118,6 +118,7 @@ def _words(request: Request) -> list[str]:
     }
     named |= {"degraded": line.get("degraded"), "retries": request.retries or None, "error": request.error}
     named |= {"refusal": line.get("refusal"), "guard": ",".join(map(str, _listed(line.get("guard")))) or None}
+    named |= {"guard_fault": line.get("guard_fault")}
     words += [f"{name}={value}" for name, value in named.items() if value]
     return [*words, f"key={line.get('key_id')}", str(line.get("id"))]
 
