@@ -59,6 +59,11 @@ class Adapter:
         return sha256(json.dumps(listed, separators=(",", ":")).encode()).hexdigest()
 
 
+def shown(text: str) -> str:
+    """A name out of a file that isn't trusted, as it may stand in an error: a terminal obeys what it is sent."""
+    return text[:200] if text.isprintable() else ascii(text[:200])
+
+
 def find(place: Path, name: str, limit: int) -> Path:
     """The plain file ``name`` in the folder ``place``; a UserError if it isn't one, or has ``limit`` bytes or more."""
     if not place.is_dir():

@@ -15,6 +15,7 @@ from sluiceway.catalog.lora_bases import MAX_RANK, LoraBase
 from sluiceway.domain.fault import Fault
 from sluiceway.errors import UserError
 from sluiceway.pipeline.lora import named
+from sluiceway.pipeline.lora.adapter import shown
 from sluiceway.settings.faults import told
 
 
@@ -45,7 +46,7 @@ def _layers(value: object) -> object:
     return found
 
 
-Ranks = Annotated[int, Field(ge=1)]
+Ranks = Annotated[int, Field(ge=1, le=2**20)]
 Scale = Annotated[float, AfterValidator(_scale_of)]
 Modules = Annotated[Any, AfterValidator(_modules)]
 
@@ -100,7 +101,7 @@ def read(path: Path, base: LoraBase) -> Read:
     try:
         stated = Stated.model_validate(document)
     except ValidationError as error:
-        raise told(error, Stated, lambda dotted: f"{path}: {dotted}") from None
+        raise told(error, Stated, lambda dotted: f"{path}: {shown(dotted)}") from None
     _kind(document, stated, path)
     _ranks(stated, path)
     _scale(stated, path)
@@ -151,7 +152,7 @@ def _kind(document: Mapping[str, Any], stated: Stated, path: Path) -> None:
 
 
 def _ranks(stated: Stated, path: Path) -> None:
-    ranks = {"r": stated.r, **{f"rank_pattern.{key}": rank for key, rank in (stated.rank_pattern or {}).items()}}
+    ranks = {"r": stated.r, **{f"rank_pattern.{shown(key)}": rank for key, rank in (stated.rank_pattern or {}).items()}}
     for where, rank in ranks.items():
         if rank > MAX_RANK:
             hint = f"train it with a rank of at most {MAX_RANK}"

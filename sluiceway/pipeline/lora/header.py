@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sluiceway.errors import UserError
+from sluiceway.pipeline.lora.adapter import shown
 
 MAX_HEADER: Final = 4 * 2**20
 """Bytes. The largest adapter of the largest base has some 60 kB."""
@@ -83,12 +84,12 @@ def _parsed(raw: bytes, path: Path) -> dict[str, Any]:
 
 
 def _tensor(name: str, entry: object, path: Path) -> Tensor:
-    where = f"{path}: {name[:200]}"
+    where = f"{path}: {shown(name)}"
     try:
         found = _Entry.model_validate(entry)
     except ValidationError as error:
         what = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in what["loc"])
+        place = shown(".".join(str(part) for part in what["loc"]))
         raise UserError(f"the header is damaged here: {place} {what['msg']}", path=where, hint=_HINT) from None
     if found.dtype not in WIDTHS:
         hint = "save it as float16, bfloat16 or float32: quantised adapters aren't taken"
@@ -108,7 +109,7 @@ def _tiled(tensors: list[Tensor], size: int, path: Path) -> None:
     for tensor in tensors:
         if tensor.begin != at:
             message = "tensors overlap, or bytes between them belong to none"
-            raise UserError(message, path=f"{path}: {tensor.name[:200]}", got=tensor.begin, hint=_HINT)
+            raise UserError(message, path=f"{path}: {shown(tensor.name)}", got=tensor.begin, hint=_HINT)
         at += tensor.size
     if at != size:
         raise UserError(f"the header tells of {at} bytes of weights", path=str(path), got=size, hint=_HINT)

@@ -9,6 +9,7 @@ from typing import Final
 
 from sluiceway.catalog.lora_bases import LoraBase
 from sluiceway.errors import UserError
+from sluiceway.pipeline.lora.adapter import shown
 from sluiceway.pipeline.lora.config import Stated
 from sluiceway.pipeline.lora.header import Tensor
 
@@ -66,7 +67,7 @@ def _paired(tensors: Sequence[Tensor], base: LoraBase, weights: str) -> dict[str
             hint = f"{base.id} takes matrices for {', '.join(name.rpartition('.')[2] for name in base.linear)}"
             if ".default." in tensor.name:
                 hint = "save it by PEFT's save_pretrained, which leaves the adapter's own name out"
-            raise UserError("the base has no such module", path=f"{weights}: {tensor.name[:200]}", hint=hint)
+            raise UserError("the base has no such module", path=f"{weights}: {shown(tensor.name)}", hint=hint)
         if int(match[2]) >= base.layers:
             hint = f"{base.id} has {base.layers} layers: this was trained on another model"
             raise UserError(

@@ -21,7 +21,7 @@ def check(stated: str | None, base: LoraBase, path: str) -> tuple[str, ...]:
     if name in (base.made_from, base.id.rpartition("/")[2]):
         return ()
     if name in base.kin:
-        return (f"trained on {stated}, of the same shape as {base.made_from} but with other weights",)
+        return (f"trained on {name}, of the same shape as {base.made_from} but with other weights",)
     other = next((each for each in LORA_BASES.values() if name in (each.made_from, *each.kin)), None)
     if other is not None:
         hint = f"take --base {other.id}"

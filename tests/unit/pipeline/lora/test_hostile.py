@@ -25,7 +25,7 @@ TWO = {"dtype": "F16", "shape": [1, 2], "data_offsets": [0, 4]}
     [
         ({"peft_type": "IA3"}, "peft_type: must be LORA, got 'IA3'", "train a LoRA adapter"),
         ({"r": 64}, "r: Workers AI takes ranks up to 32, got 64", "train it with a rank of at most 32"),
-        ({"r": 0}, "r: must be at least 1, got 0", "write a whole number of 1 or more"),
+        ({"r": 0}, "r: must be at least 1, got 0", "write a whole number from 1"),
         ({"r": "8"}, "r: must be a whole number, got '8'", "write the number without quotes"),
         ({"r": True}, "r: must be a whole number, got True", "write a whole number"),
         ({"lora_alpha": 0}, "lora_alpha: must be a number above 0, got 0", "take the file"),
@@ -187,3 +187,18 @@ def test_a_folder_that_lacks_a_file_or_is_none_is_told(tmp_path: Path) -> None:
     (folder / CONFIG).unlink()
     assert f"there is no {CONFIG} here, got 'no file'" in str(fault(folder))
     assert "there is no such folder" in str(fault(tmp_path / "none"))
+
+
+def test_a_name_that_would_steer_a_terminal_is_shown_in_letters(tmp_path: Path) -> None:
+    for folder in (
+        write_raw(tmp_path / "a", {"\x1b[2Jx": TWO}, b"1234"),
+        write_raw(tmp_path / "b", {"\x1b[2Jx": {**TWO, "dtype": "I8"}}, b"1234"),
+        write_raw(tmp_path / "c", {"x": {**TWO, "\x1b[2J": 1}}, b"1234"),
+        write(tmp_path / "d", settings(rank_pattern={"\x1b[2J": 40})),
+        write(tmp_path / "e", settings(rank_pattern={"\x1b[2J": 0})),
+        write(tmp_path / "f", settings(target_modules=["\x1b[2J"])),
+        write(tmp_path / "g", settings(base_model_name_or_path="\x1b[2J")),
+    ):
+        found = fault(folder)
+        assert "\x1b" not in found.render()
+        assert "x1b[2J" in found.render()
