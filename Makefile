@@ -3,11 +3,11 @@ PYTHON ?= python3
 SLUICEWAY = .venv/bin/sluiceway
 NODE = .sluiceway/bin/node
 
-.PHONY: help setup up test test-all check fix bench bench-edge bench-gateway bench-publish bench-rollout local-stop clean
+.PHONY: help setup up test test-all check fix bench bench-edge bench-gateway bench-pipeline bench-publish bench-rollout local-stop clean
 .DEFAULT_GOAL := help
 
 help: ## show this
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: ## virtual environment, Node packages, engine
 	@$(PYTHON) scripts/bootstrap.py
@@ -35,6 +35,9 @@ bench-edge: setup ## hybrid routing: right how often, what it adds, what it save
 
 bench-gateway: setup ## the gateway beside a bare Worker, Portkey's and LiteLLM's
 	@.venv/bin/python -m bench.gateway
+
+bench-pipeline: setup ## small models beside onnxruntime-genai's builder, optimum and a published one
+	@.venv/bin/python -m bench.pipeline
 
 bench-publish: up ## 1 GB to R2 beside a plain boto3 upload; killed in the middle
 	@.venv/bin/python -m bench.publish
