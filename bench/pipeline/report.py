@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 MIXED = "k_quant_mixed"
-EXACT = 0.01
+EXACT = 0.001
 """Largest difference of a logit, or of a number of a vector, that a float export may have from its loader's answer."""
 
 
