@@ -3,7 +3,7 @@ PYTHON ?= python3
 SLUICEWAY = .venv/bin/sluiceway
 NODE = .sluiceway/bin/node
 
-.PHONY: help setup up test test-all check fix bench bench-edge bench-gateway bench-pipeline bench-publish bench-rollout local-stop clean
+.PHONY: help setup up test test-all test-export check fix bench bench-edge bench-gateway bench-pipeline bench-publish bench-rollout local-stop clean
 .DEFAULT_GOAL := help
 
 help: ## show this
@@ -20,6 +20,10 @@ test: setup ## the tests, in minutes
 
 test-all: setup ## the tests, and those marked long, as CI runs them
 	@scripts/test.sh --all
+
+test-export: setup ## exports by torch, which is installed into the cache (3 GB)
+	@.venv/bin/python -m tests.export
+	@SLUICEWAY_TEST_EXPORT=1 .venv/bin/pytest -n 2 $(addprefix tests/export/test_,smollm2.py architectures.py loading.py)
 
 check: setup ## style, types, import contracts
 	@scripts/check.sh
