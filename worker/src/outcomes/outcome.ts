@@ -60,10 +60,12 @@ export function workerOutcomeOf(
 ): Outcome | null {
   if (known !== null) return { ...known, model: "" };
   if (record.cache === "hit" || record.cache === "semantic" || record.errorCode === "client_disconnected") return null;
-  const { errorCode, ttftMs, startedAt } = record;
+  const { errorCode, fallback, ttftMs, startedAt } = record;
+  // Whoever has no budget left is sent to another model by design.
+  const hasFaltered = hasFailed(record) && fallback?.reason !== "budget";
   return {
     ...{ model: "", version: 0, client: callerOf(record), at: startedAt, part: "whole", source: "live" },
-    failed: status >= 500 || hasFailed(record) || (errorCode?.startsWith("upstream_") ?? false),
+    failed: status >= 500 || hasFaltered || (errorCode?.startsWith("upstream_") ?? false),
     ...{ first_token_ms: ttftMs, total_ms: endedAt - startedAt, tokens: null, cost_usd: null },
     ...{ ...NOTHING_WRONG, guard: false },
   };

@@ -202,6 +202,15 @@ describe("Outcomes", () => {
       ]);
     });
 
+    it.each([
+      ["budget", false],
+      ["overloaded", true],
+    ])("call an answer of another model a failure, but for one that a budget led to: %s", async (reason, failed) => {
+      finish(Object.assign(newRecord("r", now), { fallback: { model: "chat-small@1", reason } }));
+      await settled();
+      expect(told().map((one) => one.failed)).toEqual([failed]);
+    });
+
     it("tell a failure of our own, which says nothing of the model", async () => {
       const record = begin();
       record.errorCode = "internal";

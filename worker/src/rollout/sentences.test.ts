@@ -49,6 +49,7 @@ describe("sentences", () => {
       "guard hits fail",
       "feedback fails",
       "cost fails",
+      "probes fail",
       "golden prompts fail",
     ]);
   });
