@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from sluiceway.cloudflare import multipart
 from sluiceway.cloudflare.multipart import MIB, How, Target
@@ -86,9 +86,24 @@ def delete(client: S3Client, bucket: str, key: str) -> None:
     with told(f"deleting {key}", f"r2://{bucket}"):
         try:
             client.delete_object(Bucket=bucket, Key=key)
-        except ClientError as error:
-            if not is_missing(error):
+        except (ClientError, BotoCoreError) as error:
+            if isinstance(error, ClientError) and is_missing(error):
+                return
+            # It may have been deleted, and only the answer be lost.
+            if _answers(error) or _is_there(client, bucket, key):
                 raise
+
+
+def _answers(error: ClientError | BotoCoreError) -> bool:
+    """Whether R2 itself refused, so that nothing can have been done."""
+    return isinstance(error, ClientError) and error.response["ResponseMetadata"]["HTTPStatusCode"] < 500
+
+
+def _is_there(client: S3Client, bucket: str, key: str) -> bool:
+    try:
+        return head(client, bucket, key) is not None
+    except SluicewayError:
+        return True
 
 
 def upload(
@@ -122,8 +137,9 @@ def upload(
     with told(f"uploading {key}", f"r2://{bucket}"):
         try:
             _send(client, target, path, sizes, journals, tell)
-        except ClientError:
-            # Another process may have finished the same upload, which ends ours: what counts is what lies there.
+        except (ClientError, BotoCoreError):
+            # Another process may have finished the same upload, which ends ours, or the answer to ours is lost: what
+            # counts is what lies there.
             there = head(client, bucket, key)
             if not there or (there.size, there.sha256) != (size, sha256):
                 raise

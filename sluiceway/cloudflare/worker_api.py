@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import httpx
-from cloudflare import APIConnectionError, APIStatusError, Cloudflare, NotFoundError, omit
+from cloudflare import APIConnectionError, APIStatusError, Cloudflare, InternalServerError, NotFoundError, omit
 
 from sluiceway.errors import SluicewayError, UserError
 
@@ -24,6 +24,8 @@ _HINTS: Final = {
 }
 _LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
 _PER_PAGE: Final = 50
+_RETRIES: Final = 3
+_AGAIN: Final = "try again in a moment; `sluiceway release show STAGE` says what serves"
 _NEWEST: Final = 100
 _TARGETS: Final = (
     "namespace_id", "bucket_name", "queue_name", "class_name", "index_name", "dataset", "service", "id", "text", "json",
@@ -68,7 +70,7 @@ def sdk(token: str, base_url: str | None = None) -> Cloudflare:
     """A client for ``token``; no proxy of the person's is asked for this machine."""
     local = base_url is not None and urlsplit(base_url).hostname in _LOOPBACK
     http = httpx.Client(trust_env=not local, timeout=30)
-    return Cloudflare(api_token=token, base_url=base_url, http_client=http, max_retries=0 if local else 3)
+    return Cloudflare(api_token=token, base_url=base_url, http_client=http, max_retries=_RETRIES)
 
 
 class WorkerApi:
@@ -111,16 +113,34 @@ class WorkerApi:
         return True
 
     def deploy(self, shares: Sequence[tuple[str, float]], message: str, *, force: bool = False) -> None:
-        """Makes ``shares`` (version, percent) the current deployment; ``force`` brings an old secret back."""
-        with self._told("deployment"):
-            self._client.workers.scripts.deployments.create(
-                self.name,
-                account_id=self._account,
-                strategy="percentage",
-                versions=[{"version_id": version, "percentage": percent} for version, percent in shares],
-                annotations={"workers_message": message},
-                force=True if force else omit,
-            )
+        """Makes ``shares`` (version, percent) the current deployment; ``force`` brings an old secret back.
+
+        An answer that is lost is no failure where the deployment is there.
+        """
+        try:
+            self._deploy(shares, message, force)
+        except (InternalServerError, APIConnectionError) as fault:
+            if not self._is_deployed(shares, message):
+                raise self._fault("deployment", fault) from None
+        except APIStatusError as fault:
+            raise self._fault("deployment", fault) from None
+
+    def _is_deployed(self, shares: Sequence[tuple[str, float]], message: str) -> bool:
+        try:
+            newest = self.deployments()[:1]
+        except SluicewayError:
+            return False
+        return [(sorted(one.shares), one.message) for one in newest] == [(sorted(shares), message)]
+
+    def _deploy(self, shares: Sequence[tuple[str, float]], message: str, force: bool) -> None:
+        self._client.workers.scripts.deployments.create(
+            self.name,
+            account_id=self._account,
+            strategy="percentage",
+            versions=[{"version_id": version, "percentage": percent} for version, percent in shares],
+            annotations={"workers_message": message},
+            force=True if force else omit,
+        )
 
     def modules(self, version: str) -> dict[str, bytes]:
         """The files of a version, by name."""
@@ -164,7 +184,7 @@ class WorkerApi:
         path = f"{what} of {self.name}"
         if not isinstance(fault, APIStatusError):
             return SluicewayError(
-                f"Cloudflare's API did not answer: {type(fault).__name__}", path=path, hint="try again in a moment"
+                f"Cloudflare's API did not answer {_call(fault)}: {type(fault).__name__}", path=path, hint=_AGAIN
             )
         code, words = said(fault)
         text = f"Cloudflare refused: {words} ({code or fault.status_code})"
@@ -172,8 +192,14 @@ class WorkerApi:
             hint = "CLOUDFLARE_API_TOKEN needs `Workers Scripts: Edit` for this account"
             return UserError(text, path=path, hint=hint)
         if fault.status_code >= 500 or fault.status_code == 429:
-            return SluicewayError(f"Cloudflare failed: {words} ({code or fault.status_code})", path=path)
+            text = f"Cloudflare failed at {_call(fault)}: {words} ({code or fault.status_code})"
+            return SluicewayError(text, path=path, hint=_AGAIN)
         return UserError(text, path=path, hint=_HINTS.get(code or 0, "`sluiceway release show STAGE` says what serves"))
+
+
+def _call(fault: Exception) -> str:
+    request = fault.request if isinstance(fault, APIStatusError | APIConnectionError) else None
+    return f"{request.method} {request.url.path.removeprefix('/client/v4')}" if request else "a call"
 
 
 def said(fault: APIStatusError) -> tuple[int | None, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,6 +128,13 @@ def test_the_s3_api_meets_its_faults_before_and_after_the_object_is_there(stage:
         with pytest.raises((ClientError, ConnectionClosedError, EndpointConnectionError)):
             once.put_object(Bucket="hurt", Key=str(number), Body=b"x" * 300_000)
     assert [one["Key"] for one in once.list_objects_v2(Bucket="hurt")["Contents"]] == ["2", "3"]
+    file, digest = stage.data.parent / "file", hashlib.sha256(b"file").hexdigest()
+    file.write_bytes(b"file")
+    say("faults", "add", "--api", "r2-s3", "--method", "PUT", "--method", "DELETE", "--drop", "--after")
+    assert r2.upload(once, "hurt", "file", file, digest, "text/plain").size == 4
+    r2.delete(once, "hurt", "file")
+    assert r2.head(once, "hurt", "file") is None
+    say("faults", "clear")
     say("faults", "add", "--api", "r2-s3", "--status", "503", "--count", "2")
     patient = r2.client(stage.runtime.s3_url, keys.access_key_id, keys.secret_access_key)
     patient.put_object(Bucket="hurt", Key="4", Body=b"x")
