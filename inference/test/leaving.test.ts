@@ -2,13 +2,14 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { request } from "node:http";
 import type { Miniflare } from "miniflare";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { bundled, start } from "./worker.ts";
 
 const folder = new URL("../../tests/contract/embedder/", import.meta.url);
 const model = readFileSync(new URL("model.onnx", folder));
 const tokenizer = readFileSync(new URL("tokenizer.json", folder));
 const PATIENCE_MS = 15_000;
+const MODELS = inject("long") ? 12 : 4;
 
 let runtime: Miniflare;
 let url: URL;
@@ -47,7 +48,7 @@ function ask(text: string, leaveAfterMs: number | null): Promise<number | null> 
 }
 
 it("answers the next however many leave while a model is loaded for them, or while they wait", async () => {
-  for (let number = 1; number <= 12; number++) {
+  for (let number = 1; number <= MODELS; number++) {
     const text = await body(number);
     const leaving = [0, 1, 2, 3, 5, 8].map((ms) => ask(text, ms + (number % 4)));
     const stays = ask(text, null);

@@ -29,7 +29,7 @@ const PIECE = {
   usage: USAGE,
 };
 
-const TURNS = inject("long") ? 600 : 150;
+const TURNS = inject("long") ? 600 : 50;
 /** So many take a while on a busy machine. */
 const PATIENCE = { timeout: 180_000 };
 

@@ -1,5 +1,5 @@
 import { env, runInDurableObject } from "cloudflare:test";
-import { expect, it } from "vitest";
+import { expect, inject, it } from "vitest";
 import { random } from "../../test/support/random.ts";
 import type { GatewayEnv } from "../env.ts";
 import { Account, type Hold } from "./account.ts";
@@ -9,7 +9,7 @@ import { LedgerStore } from "./ledger-store.ts";
 import type { LedgerPort, SpendLine, Terms } from "./protocol.ts";
 
 const bindings = env as unknown as GatewayEnv;
-const SEEDS = 2;
+const SEEDS = inject("long") ? 4 : 1;
 const START = Date.parse("2026-11-10T12:00:00Z");
 
 /** Isolates of one stage behind a network that loses, repeats, delays and overtakes. */

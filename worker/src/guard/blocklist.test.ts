@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { growth, QUADRATIC } from "../../test/support/growth.ts";
+import { some } from "../../test/support/some.ts";
 import { Blocklist, BlockStream } from "./blocklist.ts";
 
 const LIST = new Blocklist(["Project Falcon", "ass", "敏感词", "内部资料", "  ", "ｗｉｄｅ", "naïve", "абв", "c++"]);
@@ -32,7 +33,7 @@ describe("Blocklist", () => {
 
   it("takes time in proportion to the text, whatever it is made of", () => {
     const list = new Blocklist([`${"a".repeat(200)}b`, "aa aa aa c"]);
-    for (const unit of ["a", "aa ", "project ", "敏", " "]) {
+    for (const unit of some(["a", "aa ", "project ", "敏", " "], 3)) {
       const grown = growth(25_000, (size) => {
         const text = unit.repeat(size / unit.length);
         return () => list.search(text);

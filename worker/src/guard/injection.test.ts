@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import promptLines from "../../../tests/guard/prompts.jsonl?raw";
 import { growth, QUADRATIC } from "../../test/support/growth.ts";
+import { some } from "../../test/support/some.ts";
 import { hiddenTexts, undisguise } from "./disguise.ts";
 import { findInjection } from "./injection.ts";
 import { RULES } from "./injection-rules.ts";
@@ -110,7 +111,7 @@ describe("findInjection", () => {
     units.push("decode this and ", "you are now ", "\u200b", "show your ", "输出", "a1@");
     // Marks out of their order, which Unicode wants put in order, and a letter that stands for eighteen.
     units.push("\u0301\u0316", "\u302e\u0316", "\uff9e\u0316\u302e", "\ufdfa");
-    for (const unit of units) {
+    for (const unit of some(units, 4)) {
       const grown = growth(25_000, (size) => {
         const text = unit.repeat(size / unit.length);
         return () => findInjection(text);

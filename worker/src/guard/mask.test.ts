@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { growth, QUADRATIC, slowdown } from "../../test/support/growth.ts";
+import { some } from "../../test/support/some.ts";
 import { mask, maskForLog, maskJson } from "./mask.ts";
 import { MaskStream } from "./mask-stream.ts";
 
@@ -109,7 +110,7 @@ describe("mask", () => {
       "a@b.co ",
       '{"a":13812345678},',
     ];
-    for (const unit of units) {
+    for (const unit of some(units, 3)) {
       const grown = growth(50_000, (size) => {
         const text = unit.repeat(size / unit.length);
         return () => [mask(text), maskJson(text)];

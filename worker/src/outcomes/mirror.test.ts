@@ -29,23 +29,28 @@ function setUp(changes: Partial<RolloutSpec> = {}, config: Json = {}) {
   };
   const asked = () => stage.ai.runs.map(({ model }) => (model.includes("kimi") ? 2 : 1));
   const shadows = () => stage.logs.filter(({ event }) => event === "shadow");
-  return { name, stage, counts, asked, shadows };
+  /** A request of a minute ago, by which the rollout begins: none of what it came to counts. */
+  const begin = async () => {
+    stage.ahead = -60_000;
+    await ask(stage);
+    stage.ahead = 0;
+  };
+  return { name, stage, counts, asked, shadows, begin };
 }
 
 const ask = (stage: Stage, body: Json = {}) => stage.chat({ model: "chat", user: "ann", ...body });
 
 describe("a mirrored request", () => {
   it("is answered by stable; the candidate's answer is counted, compared, and given to nobody", async () => {
-    const { stage, counts, asked, shadows } = setUp();
-    await ask(stage);
+    const { stage, counts, asked, shadows, begin } = setUp();
+    await begin();
     const answer = await ask(stage);
     expect([answer.headers.get("x-sluiceway-model"), await answer.text()]).toEqual([
       "chat@1",
       expect.stringMatching(/Seen by all\./),
     ]);
     expect(asked()).toEqual([1, 2, 1, 2]);
-    // The very first was admitted before there was a rollout.
-    expect(await counts()).toEqual([1, 2, 0]);
+    expect(await counts()).toEqual([1, 1, 0]);
     expect(shadows().slice(1)).toMatchObject([
       { model: "chat@2", compared_with: "chat@1", failed: false, part: "whole" },
     ]);
@@ -73,22 +78,22 @@ describe("a mirrored request", () => {
   });
 
   it("that fails is bad for the candidate, and no one else's matter", async () => {
-    const { stage, counts } = setUp();
+    const { stage, counts, begin } = setUp();
     stage.ai.replyWith((run) =>
       run.model.includes("kimi") ? refuse(500, 3043, "Internal server error")(run) : answerWith("Fine.")(run),
     );
-    await ask(stage);
+    await begin();
     expect((await ask(stage)).status).toBe(200);
-    expect(await counts()).toEqual([1, 2, 2]);
+    expect(await counts()).toEqual([1, 1, 1]);
     expect(stage.requestLogs[1]).toMatchObject({ status: 200, error: null, level: "info" });
   });
 
   it("is bad for the guard's gate where the guard would have found something in the candidate's answer", async () => {
     const gates = [{ name: "guard", margin: 0.02, slo: null, mode: "enforce" }] as const;
-    const { stage, counts } = setUp({ gates }, { guard: { blocklist: ["seen by none"] } });
-    await ask(stage);
+    const { stage, counts, begin } = setUp({ gates }, { guard: { blocklist: ["seen by none"] } });
+    await begin();
     const shown = await ask(stage);
-    expect(await counts()).toEqual([1, 2, 2]);
+    expect(await counts()).toEqual([1, 1, 1]);
     expect(await shown.text()).toContain("Seen by all.");
     expect(stage.requestLogs[1]).toMatchObject({ guard: [] });
   });
