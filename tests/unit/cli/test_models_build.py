@@ -73,6 +73,8 @@ def test_a_build_as_json_is_one_document(checkout: Path) -> None:
     assert Path(document["package"], "model.onnx").is_file()
 
 
+# A second whole build: that each pass gives the same bytes in another process is shown in tests/unit/pipeline/passes.
+@pytest.mark.long
 def test_two_builds_elsewhere_give_the_same_bytes(checkout: Path, tmp_path: Path) -> None:
     here, there = (json.loads(build(checkout, "--json", *more).stdout) for more in ((), ("--dir", str(tmp_path / "w"))))
     assert [stage["digest"] for stage in here["stages"]] == [stage["digest"] for stage in there["stages"]]
