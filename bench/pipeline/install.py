@@ -37,6 +37,9 @@ def python(rival: str, progress: Progress) -> Path:
     root = cache_dir() / "bench-pipeline"
     digest = hashlib.sha256(lock.read_bytes() + str(torch).encode()).hexdigest()[:12]
     folder = root / f"{rival}-{digest}"
+    made = folder / "bin" / "python"
+    if (folder / _STAMP).is_file():
+        return made
     root.mkdir(parents=True, exist_ok=True)
     with held(root / "lock", progress, "waiting for another installation of the rivals", 0.5):
         for left in root.glob(f"{_MAKING}*"):
@@ -50,7 +53,7 @@ def python(rival: str, progress: Progress) -> Path:
                     making.rename(folder)
                 finally:
                     shutil.rmtree(making, ignore_errors=True)
-    return folder / "bin" / "python"
+    return made
 
 
 def _fill(folder: Path, lock: Path, torch: Path, rival: str, note: Callable[[str], None]) -> None:
@@ -69,5 +72,5 @@ def _run(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines()[-1:] or [f"exit {done.returncode}"]
-        hint = "the words above are Python's; run the command again, or leave this rival out: --without-rivals"
+        hint = "the words above are Python's; run the command again"
         raise SluicewayError(f"the environment of a rival can't be used: {said[0][:300]}", path=command[0], hint=hint)

@@ -56,7 +56,7 @@ def measure(asked: Asked, progress: Progress) -> list[Row]:
     from bench.pipeline import figures
 
     builder = install.python("builder", progress)
-    optimum = install.python("optimum", progress) if asked.rivals else None
+    optimum, missing = _optimum(progress) if asked.rivals else (None, "")
     lm, encoder = asked.work / "smollm2", asked.work / "minilm"
     checkpoint = _decoder_reference(lm, builder, progress)
     sentences = _encoder_reference(encoder, builder, progress)
@@ -66,10 +66,21 @@ def measure(asked: Asked, progress: Progress) -> list[Row]:
         Side("MiniLM", encoder, make.encoders(sentences, encoder), figures.encoder),
     ]
     made = [[make.make(each, progress) for each in side.contenders] for side in sides]
+    if missing:
+        sides[0].contenders.append(Contender("optimum", "fp32", lm / "optimum-fp32", (), 0))
+        made[0].append(Made(0.0, 0.0, missing))
     if asked.rivals:
         sides[1].contenders.append(_published(encoder))
         made[1].append(Made(0.0, 0.0))
     return [row for side, each in zip(sides, made, strict=True) for row in _rows(side, each, asked.rounds, progress)]
+
+
+def _optimum(progress: Progress) -> tuple[Path | None, str]:
+    """Its interpreter, or why there is none: it asks for a transformers that is no longer kept up."""
+    try:
+        return install.python("optimum", progress), ""
+    except SluicewayError as error:
+        return None, str(error)
 
 
 def _decoder_reference(work: Path, python: Path, progress: Progress) -> Path:
