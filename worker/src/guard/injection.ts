@@ -2,7 +2,7 @@ import { hiddenTexts, undisguise } from "./disguise.ts";
 import { ABOUT_ATTACKS, RULES } from "./injection-rules.ts";
 import type { Judge } from "./judge.ts";
 import { beginsAtWord, leadsOf } from "./leads.ts";
-import { WordStarts } from "./word-starts.ts";
+import { type Lead, leadOf, WordStarts } from "./word-starts.ts";
 
 export interface Finding {
   /** How much a text looks like an attempt to take the model over, from 0 to 1. */
@@ -21,8 +21,7 @@ const QUOTED = /["'“‘「『][^"'”’」』\n]{0,60}["'”’」』]/g;
 
 interface Shape {
   readonly expression: RegExp;
-  readonly leads: readonly string[] | null;
-  readonly atWord: boolean;
+  readonly leads: readonly Lead[] | null;
 }
 
 type Led = Omit<(typeof RULES)[number], "shapes"> & { readonly shapes: readonly Shape[] };
@@ -38,7 +37,8 @@ function ledRules(): readonly Led[] {
     ...rule,
     shapes: rule.shapes.map((expression): Shape => {
       const { source } = expression;
-      return { expression, leads: leadsOf(source), atWord: beginsAtWord(source) };
+      const atWord = beginsAtWord(source);
+      return { expression, leads: leadsOf(source)?.map((text) => leadOf(text, atWord)) ?? null };
     }),
   }));
   return led;
@@ -84,6 +84,6 @@ function scoreOf(plain: string, judge?: Judge): Finding {
   return { score: Math.round(score * 100) / 100, rules };
 }
 
-function meets(plain: string, starts: WordStarts, { expression, leads, atWord }: Shape): boolean {
-  return (leads === null || leads.some((lead) => starts.mayHold(lead, atWord))) && expression.test(plain);
+function meets(plain: string, starts: WordStarts, { expression, leads }: Shape): boolean {
+  return (leads === null || leads.some((lead) => starts.mayHold(lead))) && expression.test(plain);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RULES } from "./injection-rules.ts";
 import { beginsAtWord, leadsOf } from "./leads.ts";
-import { WordStarts } from "./word-starts.ts";
+import { leadOf, WordStarts } from "./word-starts.ts";
 
 describe("leadsOf", () => {
   it.each([
@@ -55,10 +55,10 @@ describe("WordStarts", () => {
     ["无视", false, false],
     ["forget", true, false],
   ])("may hold %j (at a word: %s): %s", (lead, atWord, may) => {
-    expect(new WordStarts(text).mayHold(lead, atWord)).toBe(may);
+    expect(new WordStarts(text).mayHold(leadOf(lead, atWord))).toBe(may);
   });
 
   it("holds no Chinese in a text without any", () => {
-    expect(new WordStarts("plain").mayHold("忽略", false)).toBe(false);
+    expect(new WordStarts("plain").mayHold(leadOf("忽略", false))).toBe(false);
   });
 });

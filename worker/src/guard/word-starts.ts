@@ -29,14 +29,27 @@ export class WordStarts {
     }
   }
 
-  /** Whether the text may hold a lead; `atWord`: only at the beginning of a word does it count. */
-  mayHold(lead: string, atWord: boolean): boolean {
-    const unit = lead.charCodeAt(0);
-    if (unit >= 0x2e80) return this.#wide && this.#text.includes(lead);
-    const letter = unit >= 0x61 && unit <= 0x7a;
-    if (atWord && letter && lead.length > 2 && seenBy[threeLetters(lead, 0)] !== this.#number) return false;
-    return this.#text.includes(lead);
+  /** Whether the text may hold a lead. */
+  mayHold({ text, place, wide }: Lead): boolean {
+    if (wide ? !this.#wide : place !== null && seenBy[place] !== this.#number) return false;
+    return this.#text.includes(text);
   }
+}
+
+/** What a match begins with. */
+export interface Lead {
+  readonly text: string;
+  /** Of its first three letters in the table, where only the beginning of a word counts; null elsewhere. */
+  readonly place: number | null;
+  /** Whether it is Chinese. */
+  readonly wide: boolean;
+}
+
+/** `atWord`: only at the beginning of a word does it count. */
+export function leadOf(text: string, atWord: boolean): Lead {
+  const unit = text.charCodeAt(0);
+  const letter = unit >= 0x61 && unit <= 0x7a;
+  return { text, place: atWord && letter && text.length > 2 ? threeLetters(text, 0) : null, wide: unit >= 0x2e80 };
 }
 
 /** A number below `PLACES` for the three units at a place; whatever is no letter counts as one sign. */
