@@ -1,8 +1,12 @@
+import { once } from "../once.ts";
 import type { TextFilter } from "./filter.ts";
 import { blankEnd, foldWithPlaces } from "./fold.ts";
 
 /** What letters continue a word in a script that is written with spaces. */
-const IN_WORD = /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Arabic}\p{N}_]/u;
+const inWord = once(() => {
+  const scripts = ["Latin", "Cyrillic", "Greek", "Arabic"].map((script) => `\\p{Script=${script}}`);
+  return new RegExp(`[${scripts.join("")}\\p{N}_]`, "u");
+});
 
 /** Words and phrases that may not be said, in any language; one of a script with spaces is meant as a whole word. */
 export class Blocklist {
@@ -48,26 +52,26 @@ export class Blocklist {
   }
 
   #at(text: string, at: number, before: string, over: boolean): "hit" | "open" | "none" {
-    if (IN_WORD.test(text[at] as string) && IN_WORD.test(at === 0 ? before : (text[at - 1] as string))) return "none";
+    if (inWord().test(text[at] as string) && inWord().test(at === 0 ? before : (text[at - 1] as string))) return "none";
     for (let end = at + 1; end <= text.length && end - at <= this.#longest; end++) {
       const said = text.slice(at, end);
       if (!this.#beginnings.has(said)) return end === text.length && !over && this.#trailing(said) ? "open" : "none";
       if (!this.#phrases.has(said)) continue;
       if (end < text.length && !continues(text[end - 1] as string, text[end] as string)) return "hit";
       // The next character may make another word of it.
-      if (end === text.length && (over || !IN_WORD.test(text[end - 1] as string))) return "hit";
+      if (end === text.length && (over || !inWord().test(text[end - 1] as string))) return "hit";
     }
     return !over && text.length - at <= this.#longest ? "open" : "none";
   }
 
   /** A space at the end of what came so far, which counts for nothing if a Chinese character follows. */
   #trailing(said: string): boolean {
-    return said.endsWith(" ") && this.#beginnings.has(said.slice(0, -1)) && !IN_WORD.test(said.at(-2) ?? "");
+    return said.endsWith(" ") && this.#beginnings.has(said.slice(0, -1)) && !inWord().test(said.at(-2) ?? "");
   }
 }
 
 function continues(last: string, next: string): boolean {
-  return IN_WORD.test(last) && IN_WORD.test(next);
+  return inWord().test(last) && inWord().test(next);
 }
 
 /** Lets a text through up to the first hit, and nothing after it. */

@@ -1,39 +1,46 @@
+import { once } from "../once.ts";
+
 /**
  * Letters of other scripts that look like Latin ones. Only for looking: the text that goes on is never changed by it.
  */
-const LOOKALIKES = new Map(
-  Object.entries({
-    ...pairs("аеорсухіѕјԁһӏոԛԝ", "aeopcyxisjdhlnqw"),
-    ...pairs("αοειικνρτυχ", "aoeiiknptux"),
-    ...pairs("ɡıɑƽ", "giac"),
-    // Traditional characters of the words that the rules look for.
-    ...pairs(
-      "無視規則設統詞開發顯輸從現沒進後內隱訴複絕對話約這員權執請數為過個關說讓轉戶號獄須選擇審資別會們檔訊錄戲續寫",
-      "",
-    ),
-  }),
+const lookalikes = once(
+  () =>
+    new Map([
+      ...pairs("аеорсухіѕјԁһӏոԛԝ", "aeopcyxisjdhlnqw"),
+      ...pairs("αοειικνρτυχ", "aoeiiknptux"),
+      ...pairs("ɡıɑƽ", "giac"),
+      // Traditional characters of the words that the rules look for.
+      ...pairs(
+        "無視規則設統詞開發顯輸從現沒進後內隱訴複絕對話約這員權執請數為過個關說讓轉戶號獄須選擇審資別會們檔訊錄戲續寫",
+        "无视规则设统词开发显输从现没进后内隐诉复绝对话约这员权执请数为过个关说让转户号狱须选择审资别会们档讯录戏续写",
+      ),
+    ]),
 );
 
-function pairs(from: string, to: string): Record<string, string> {
-  const simplified =
-    "无视规则设统词开发显输从现没进后内隐诉复绝对话约这员权执请数为过个关说让转户号狱须选择审资别会们档讯录戏续写";
-  const into = [...(to === "" ? simplified : to)];
-  return Object.fromEntries([...from].map((character, index) => [character, into[index] ?? character]));
+function pairs(from: string, to: string): [string, string][] {
+  const into = [...to];
+  return [...from].map((character, index) => [character, into[index] ?? character]);
 }
 
+const HIDDEN = "\\p{Cf}\\p{M}\\u115f\\u1160\\u3164";
+const HAN = "\\p{Script=Han}";
 const NON_ASCII = /[\u0080-\uffff]/;
-const INVISIBLE = /[\p{Cf}\p{M}\u115f\u1160\u3164]/gu;
 const TAGS = /[\u{e0020}-\u{e007e}]/gu;
-const LOOKALIKE = new RegExp(`[${[...LOOKALIKES.keys()].join("")}]`, "gu");
 /** Digits and signs for letters, within a word of letters. */
 const LEET = /\b(?=[a-z013457@$]{0,24}[a-z])(?=[a-z013457@$]{0,24}[013457@$])[a-z013457@$]{3,24}/g;
 const SIGN_IN_WORD = /[a-z][013457@$]|[013457@$][a-z]/;
 const LEET_LETTERS: Record<string, string> = { 0: "o", 1: "i", 3: "e", 4: "a", 5: "s", 7: "t", "@": "a", $: "s" };
 /** Letters that stand alone, one after another: `i g n o r e`. */
 const SPACED = /\b[a-z](?:[ ._*|-]{1,3}[a-z]\b){4,}/g;
-/** The same of Chinese characters. */
-const SPACED_HAN = /(?<=\p{Script=Han})[ ._*|·•-]{1,3}(?=\p{Script=Han})/gu;
 const BLANKS = /[^\S\n]{2,}|[^\S\n ]/g;
+
+/** What is looked for in a text that is not all ASCII: tables of Unicode are behind it. */
+const foreign = once(() => ({
+  invisible: new RegExp(`[${HIDDEN}]`, "gu"),
+  lookalike: new RegExp(`[${[...lookalikes().keys()].join("")}]`, "gu"),
+  /** What stands between Chinese characters that stand alone, one after another. */
+  spaced: new RegExp(`(?<=${HAN})[ ._*|·•-]{1,3}(?=${HAN})`, "gu"),
+}));
 
 /**
  * A text as the rules read it: small letters of one width and script, without invisible characters, with the words put
@@ -42,16 +49,17 @@ const BLANKS = /[^\S\n]{2,}|[^\S\n ]/g;
 export function undisguise(text: string): string {
   let plain = text;
   if (NON_ASCII.test(text)) {
+    const { invisible, lookalike, spaced } = foreign();
     plain = plain
       .replace(TAGS, (tag) => String.fromCharCode((tag.codePointAt(0) ?? 0) - 0xe0000))
       // Before they are put in order: of a long row of marks that takes time by its square.
-      .replace(INVISIBLE, "")
+      .replace(invisible, "")
       .normalize("NFKD")
-      .replace(INVISIBLE, "")
+      .replace(invisible, "")
       .normalize("NFKC")
       .toLowerCase()
-      .replace(LOOKALIKE, (character) => LOOKALIKES.get(character) ?? character)
-      .replace(SPACED_HAN, "");
+      .replace(lookalike, (character) => lookalikes().get(character) ?? character)
+      .replace(spaced, "");
   } else {
     plain = plain.toLowerCase();
   }

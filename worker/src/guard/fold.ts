@@ -1,8 +1,11 @@
+import { once } from "../once.ts";
+
 /** Characters that show nothing, and so can stand within a word without being seen. */
 const INVISIBLE =
   /[\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0]|[\ufe00-\ufe0f]/;
 const SPACE = /\s/;
-const HAN = /\p{Script=Han}/u;
+const HAN = "\\p{Script=Han}";
+const han = once(() => new RegExp(HAN, "u"));
 
 /** The blanks and invisible characters that a text ends with: whether they are all of it, and whether space is among them. */
 export function blankEnd(text: string): { whole: boolean; space: boolean } {
@@ -39,7 +42,7 @@ export function foldWithPlaces(text: string): Folded {
       if (spaceAt === -1) spaceAt = at;
       continue;
     }
-    const between = spaceAt !== -1 && !(HAN.test(unit) && HAN.test(units.at(-1) ?? ""));
+    const between = spaceAt !== -1 && !(han().test(unit) && han().test(units.at(-1) ?? ""));
     if (between) {
       units.push(" ");
       places.push(spaceAt);

@@ -1,3 +1,4 @@
+import { once } from "../once.ts";
 import { PATTERNS, type Pattern } from "./patterns.ts";
 
 /** A part of a text that is not to be seen, and the whole that it was known by. */
@@ -13,10 +14,10 @@ interface Finder extends Pattern {
   readonly expression: RegExp;
 }
 
-const FINDERS: readonly Finder[] = PATTERNS.map((pattern) => ({
-  ...pattern,
-  expression: new RegExp(pattern.shape, flagsOf(pattern)),
-}));
+const finders = once((): readonly Finder[] =>
+  PATTERNS.map((pattern) => ({ ...pattern, expression: new RegExp(pattern.shape, flagsOf(pattern)) })),
+);
+
 function flagsOf({ kind, shape }: Pattern): string {
   // Where a group lies is dear to know, and asked of few.
   return `g${shape.includes("(?<value>") ? "d" : ""}${kind === "secret" ? "i" : ""}`;
@@ -31,7 +32,7 @@ export function findHits(text: string, from = 0): Hit[] {
   if (!PROMISING.test(text)) return [];
   const hits: Hit[] = [];
   let taken: Uint8Array | null = null;
-  for (const finder of FINDERS) {
+  for (const finder of finders()) {
     if (finder.hint !== undefined && !text.includes(finder.hint)) continue;
     for (const hit of hitsOf(finder, text, from)) {
       taken ??= new Uint8Array(text.length);

@@ -64,8 +64,11 @@ export function evidenceText(name: string, view: GateView, stable: number, versi
   return `${failText(view.name)}, ${bad} were bad and ${count(view.stable.bad)} of ${count(view.stable.requests)} of ${name}@${stable}`;
 }
 
+/** Text, as one in the code would be looked at whenever an isolate starts. */
+const BLANK = "[\\p{Cc}\\p{Zl}\\p{Zp}\\s]+";
+
 /** What a person wrote, on one line of bounded length. */
 export function oneLine(text: string, most = 200): string {
-  const line = text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, " ").trim();
+  const line = text.replace(new RegExp(BLANK, "gu"), " ").trim();
   return [...line].length > most ? `${[...line].slice(0, most).join("")}...` : line;
 }

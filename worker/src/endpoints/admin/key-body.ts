@@ -10,11 +10,11 @@ const YEAR = 31_536_000;
 export const DEFAULT_GRACE = 86_400;
 const LONGEST_GRACE = 30 * 86_400;
 
-const words = s.trimmed(
-  s.filled,
-  s.longest(100, "is longer than 100 characters"),
-  s.like(/^\P{C}+$/u, "holds a control character"),
-);
+const CLEAN = "^\\P{C}+$";
+const words = s.trimmed(s.filled, s.longest(100, "is longer than 100 characters"), [
+  (text) => new RegExp(CLEAN, "u").test(text),
+  "holds a control character",
+]);
 const whole = (most: number) => s.number(s.whole, s.least(1), s.most(most));
 const model = s.named("must be a model's name", s.filled, s.longest(120, "is too long"));
 

@@ -3,12 +3,13 @@ import * as s from "../../schema.ts";
 
 export { readBody } from "./body.ts";
 
+/** As a text: an expression of Unicode's classes in the code is looked at whenever an isolate starts. */
+const CLEAN = "^[^\\p{Cc}\\p{Cs}]+$";
 const words = (most: number) =>
-  s.trimmed(
-    s.filled,
-    s.longest(most, `is longer than ${most} characters`),
-    s.like(/^[^\p{Cc}\p{Cs}]+$/u, "holds a control character"),
-  );
+  s.trimmed(s.filled, s.longest(most, `is longer than ${most} characters`), [
+    (text) => new RegExp(CLEAN, "u").test(text),
+    "holds a control character",
+  ]);
 const actor = words(100);
 
 export const CommandBody = s.strict({
