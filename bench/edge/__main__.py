@@ -1,4 +1,4 @@
-"""Measures hybrid routing: right how often, how much it adds to a request, and what it saves.
+"""Measures hybrid routing: right how often, how much it adds to a request, what it saves; and the guard's classifier.
 
     python -m bench.edge [--rounds N] [--answers SIMPLE COMPLEX] [--json]
 
@@ -16,6 +16,7 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 
+from bench.edge import guard
 from bench.edge.saving import Asked, Saving, saving
 from models.recipes.intent import verify
 from models.recipes.router import data, features, train
@@ -57,11 +58,22 @@ def main() -> int:
     ]
     prices = {version: _price(version) for version in (LARGE, SMALL)}
     saved = saving(prompts, prices[LARGE], prices[SMALL], dict(simple=asked.answers[0], complex=asked.answers[1]))
-    goals = _goals(shares, data.of_length(held), measured, saved)
+    guarded = guard.measure(node_of(workspace), asked.rounds)
+    goals = [*_goals(shares, data.of_length(held), measured, saved), guarded.goal]
     if asked.json:
-        print(json.dumps({"accuracy": shares, "measured": measured, "saving": vars(saved), "goals": goals}))
+        print(
+            json.dumps(
+                {
+                    "accuracy": shares,
+                    "measured": measured,
+                    "saving": vars(saved),
+                    "guard": vars(guarded),
+                    "goals": goals,
+                }
+            )
+        )
     else:
-        print("\n".join(_report(len(held), shares, measured, saved, asked.answers)))
+        print("\n".join(_report(len(held), shares, measured, saved, asked.answers) + guarded.report()))
         for holds, goal in goals:
             print(f"{'holds ' if holds else 'MISSED'}  {goal}")
     return 0 if all(holds for holds, _ in goals) else 1
