@@ -260,7 +260,7 @@ def spawned(here: Machine) -> Iterator[subprocess.Popen[str]]:
         yield child
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -268,13 +268,18 @@ def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
 
 
 def test_two_processes_at_once_build_once_and_the_other_waits_visibly(here: Machine) -> None:
-    machine.go(here.bin, here.log, middle="sleep 2")
+    go_on = here.root / "go-on"
+    # The build lasts until the other has been seen to wait, however slow the machine is; and a minute at most.
+    machine.go(here.bin, here.log, middle=f"for n in $(seq 600); do test -e {go_on} && break; sleep 0.1; done")
     with spawned(here) as first:
         wait_for(lambda: here.builds() == 1)
         with spawned(here) as second:
-            (out, _), (other_out, other_err) = first.communicate(), second.communicate()
+            assert second.stderr
+            said = second.stderr.readline()
+            go_on.touch()
+            (out, _), (other_out, _) = first.communicate(), second.communicate()
     assert (out.strip(), other_out.strip()) == ("build", "build")
-    assert "waiting for another process" in other_err
+    assert "waiting for another process" in said
     assert here.builds() == 1
 
 
