@@ -25,6 +25,8 @@ const CONFIG = {
   auth: { required: true },
   log: { prompts: false },
 };
+/** Gzipped: 4 kB over what it was when this was last looked at, so that growth is seen. The goal is 120,000. */
+const MOST_BYTES = 116_000;
 const SSE = { "content-type": "text/event-stream" };
 const piece = (content: string) => `data: ${JSON.stringify({ response: content })}\n\n`;
 
@@ -119,6 +121,11 @@ describe("the bundle in workerd, with the real AI binding", () => {
   });
 
   it("stays far below what a start-up may weigh", () => {
-    expect(gzipSync(bundle).byteLength).toBeLessThan(120_000);
+    expect(gzipSync(bundle).byteLength).toBeLessThan(MOST_BYTES);
+  });
+
+  it("holds no expression with classes of Unicode, whose tables would be gone through at each start", () => {
+    expect(bundle).not.toMatch(/[^\\]\\p\{/i);
+    expect(bundle).toMatch(/\\\\p\{/i);
   });
 });
