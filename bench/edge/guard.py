@@ -16,7 +16,7 @@ MOST_US = 1_000
 
 @dataclass(frozen=True)
 class Guard:
-    """Microseconds of processor for a message, by the rules alone and with the classifier; ``long``: of 16,000 characters."""
+    """Microseconds of processor for a message, by the rules and with the classifier; ``long``: 16,000 characters."""
 
     accuracy: dict[str, float]
     rules_us: float

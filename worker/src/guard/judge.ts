@@ -1,6 +1,4 @@
 import type { Linear } from "../edge/linear.ts";
-import type { GatewayContext } from "../gateway.ts";
-import { findRoute, userOf } from "../routing/find.ts";
 
 /** How likely it is that a text is an attack, from 0 to 1; 0 below the stage's threshold. */
 export type Judge = (plain: string) => number;
@@ -27,17 +25,4 @@ export function newJudge({ labels, probabilities }: Linear, threshold: number): 
     }
     return worst < threshold ? 0 : worst;
   };
-}
-
-/** The stage's own. Undefined where it names none, or that can't be had, which the record says: the rules go on alone. */
-export async function judgeOf(c: GatewayContext, user: string | null): Promise<Judge | undefined> {
-  const { config, linears } = c.get("gateway");
-  const { injection } = config.guard;
-  if (injection === null) return;
-  try {
-    const { spec } = await findRoute(c, injection.classifier, userOf(c, user));
-    return newJudge(await linears.get(c.env.MODELS, spec), injection.threshold);
-  } catch (error) {
-    c.get("record").guardFault = (error as Error).message;
-  }
 }

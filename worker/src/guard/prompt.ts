@@ -2,9 +2,10 @@ import type { Message } from "../backends/backend.ts";
 import type { ChatRequest } from "../chat/request.ts";
 import { ApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
+import { findRoute, userOf } from "../routing/find.ts";
 import { otherText, textOf } from "../tokens/estimate.ts";
 import { findInjection } from "./injection.ts";
-import { type Judge, judgeOf } from "./judge.ts";
+import { type Judge, newJudge } from "./judge.ts";
 import { mask, maskJson } from "./mask.ts";
 import { note } from "./note.ts";
 import { guardValue } from "./values.ts";
@@ -44,6 +45,19 @@ function lengthOf(content: Message["content"]): number {
   if (content === null) return 0;
   if (typeof content === "string") return content.length;
   return content.reduce((sum, { text }) => sum + (text?.length ?? 0), 0);
+}
+
+/** The stage's own classifier. Undefined where it names none, or that can't be had, which the record says: the rules go on alone. */
+async function judgeOf(c: GatewayContext, user: string | null): Promise<Judge | undefined> {
+  const { config, linears } = c.get("gateway");
+  const { injection } = config.guard;
+  if (injection === null) return;
+  try {
+    const { spec } = await findRoute(c, injection.classifier, userOf(c, user));
+    return newJudge(await linears.get(c.env.MODELS, spec), injection.threshold);
+  } catch (error) {
+    c.get("record").guardFault = (error as Error).message;
+  }
 }
 
 function lookForInjection(c: GatewayContext, messages: readonly Message[], judge?: Judge): void {
