@@ -115,6 +115,21 @@ describe.skipIf(CHROMIUM === null)(`the dashboard in Chromium${WHY_SKIPPED}`, ()
     expect(faults).toEqual([]);
   });
 
+  it("shows the median of each version's times, where there are any", async () => {
+    const version = { requests: 4, first_token: [], total: [...Array<number>(39).fill(0), 1, 3], cost: [] };
+    const versions = [
+      { ...version, version: 1, first_token: [...Array<number>(30).fill(0), 4] },
+      { ...version, version: 2 },
+    ];
+    fake.set(viewOf("chat", { figures: { since: 0, slot_ms: 10_000, per_doubling: 4, versions } }));
+    await open();
+    expect(await page.locator(".median").allTextContents()).toEqual([
+      "chat@1: half of 4 within 1.2 s, first token 0.22 s",
+      "chat@2: half of 4 within 1.2 s, first token -",
+    ]);
+    expect(faults).toEqual([]);
+  });
+
   it("follows what happens, and says each transition to a screen reader", async () => {
     await open();
     const news = page.getByRole("status");

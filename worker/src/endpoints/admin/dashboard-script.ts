@@ -140,7 +140,7 @@ function dashboard() {
         : `${(left < 3600 ? "" : `${Math.floor(left / 3600)}:`) + two((left / 60) % 60)}:${two(left % 60)} left`,
     );
     fill(parts.share, ...bars(model, weights));
-    fill(parts.chart, ...chart(view));
+    fill(parts.chart, ...chart(view), ...medians(view));
     fill(
       parts.gates,
       ...(view.readout.length
@@ -181,6 +181,23 @@ function dashboard() {
   }
 
   // Weights since the rollout began, stacked as in the bar: stable on the floor.
+  // Where half of a version's requests stayed under, since the rollout began.
+  function medians({ model, figures }) {
+    return (figures?.versions ?? []).map(({ version, requests, first_token, total }) => {
+      const half = (histogram) => {
+        const all = histogram.reduce((sum, count) => sum + count, 0);
+        let upto = 0;
+        const place = histogram.findIndex((count) => {
+          upto += count;
+          return upto * 2 >= all;
+        });
+        return all === 0 ? "-" : `${(2 ** ((place + 1) / figures.per_doubling) / 1000).toPrecision(2)} s`;
+      };
+      const text = `${model}@${version}: half of ${requests} within ${half(total)}, first token ${half(first_token)}`;
+      return el("small", { class: "median" }, text);
+    });
+  }
+
   function chart({ model, weights }) {
     const own = entries.filter((entry) => entry.model === model && entry.weights.length);
     const line = own
