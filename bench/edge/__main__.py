@@ -26,6 +26,7 @@ from sluiceway.domain.model import Price
 from sluiceway.engine.shims import node_of
 from sluiceway.errors import SluicewayError
 from sluiceway.render import render_stage
+from sluiceway.workspace import Workspace
 
 HERE = Path(__file__).parent
 LARGE, SMALL = "chat@2", "chat@1"
@@ -38,19 +39,7 @@ def main() -> int:
     onnx = train.OUT / "model.onnx"
     rows = verify.run(onnx.read_bytes(), features.vectors(text for *_, text in held))
     shares = train.shares(held, rows)
-    rendered = render_stage(check_stage(workspace, "local").plan, workspace)
-    order = {
-        "bundle": str(rendered.out_dir / "dist" / rendered.modules[0].name),
-        "onnx": str(onnx),
-        "sha256": sha256(onnx.read_bytes()).hexdigest(),
-        "prompts": [text for *_, text in held],
-        "rounds": asked.rounds,
-    }
-    command = [str(node_of(workspace)), str(HERE / "run.ts")]
-    ended = subprocess.run(command, input=json.dumps(order), stdout=subprocess.PIPE, text=True)
-    if ended.returncode:
-        raise SluicewayError("the measurement ended early", hint="what went wrong stands above")
-    measured: dict[str, float] = json.loads(ended.stdout.strip().splitlines()[-1])
+    measured = _measured(workspace, onnx, [text for *_, text in held], asked.rounds)
     routed = [data.LABELS[int(row.argmax())] for row in rows]
     # About four bytes of UTF-8 are a token, in either language.
     prompts = [
@@ -77,6 +66,23 @@ def main() -> int:
         for holds, goal in goals:
             print(f"{'holds ' if holds else 'MISSED'}  {goal}")
     return 0 if all(holds for holds, _ in goals) else 1
+
+
+def _measured(workspace: Workspace, onnx: Path, prompts: list[str], rounds: int) -> dict[str, float]:
+    rendered = render_stage(check_stage(workspace, "local").plan, workspace)
+    order = {
+        "bundle": str(rendered.out_dir / "dist" / rendered.modules[0].name),
+        "onnx": str(onnx),
+        "sha256": sha256(onnx.read_bytes()).hexdigest(),
+        "prompts": prompts,
+        "rounds": rounds,
+    }
+    command = [str(node_of(workspace)), str(HERE / "run.ts")]
+    ended = subprocess.run(command, input=json.dumps(order), stdout=subprocess.PIPE, text=True)
+    if ended.returncode:
+        raise SluicewayError("the measurement ended early", hint="what went wrong stands above")
+    found: dict[str, float] = json.loads(ended.stdout.strip().splitlines()[-1])
+    return found
 
 
 def _price(ref: str) -> Price:
