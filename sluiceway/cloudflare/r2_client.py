@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import boto3
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
 
 ENDPOINT_VARIABLE: Final = "SLUICEWAY_R2_ENDPOINT"
+_LONGEST_WAIT: Final = 20.0
 _LOOPBACK: Final = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -41,7 +43,7 @@ def client(endpoint: str, access_key_id: str, secret: str, *, attempts: int = 5)
     so they are off whatever AWS_* variables or profiles say. SSL_CERT_FILE names the certificates to trust.
     """
     loopback = urlsplit(endpoint).hostname in _LOOPBACK
-    return boto3.session.Session(botocore_session=_session()).client(
+    made = boto3.session.Session(botocore_session=_session()).client(
         "s3",
         endpoint_url=endpoint,
         region_name="auto",
@@ -60,6 +62,20 @@ def client(endpoint: str, access_key_id: str, secret: str, *, attempts: int = 5)
             proxies={} if loopback else None,
         ),
     )
+    made.meta.events.register("needs-retry.s3", _patience(attempts))
+    return made
+
+
+def _patience(attempts: int) -> Callable[..., Any]:
+    """R2 puts a client off by 429, which boto3 takes for final: S3 itself says it by 503."""
+
+    def wait(response: Any, attempts_so_far: int) -> float | None:  # noqa: ANN401 - botocore's pair of answer and document
+        if response is None or response[0].status_code != 429 or attempts_so_far >= attempts:
+            return None
+        asked = str(response[0].headers.get("retry-after", ""))
+        return min(float(asked), _LONGEST_WAIT) if asked.isdigit() else min(0.5 * 2**attempts_so_far, _LONGEST_WAIT)
+
+    return lambda response=None, attempts=1, **_: wait(response, attempts)
 
 
 def _session() -> Session:

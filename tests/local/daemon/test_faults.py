@@ -135,7 +135,8 @@ def test_the_s3_api_meets_its_faults_before_and_after_the_object_is_there(stage:
     r2.delete(once, "hurt", "file")
     assert r2.head(once, "hurt", "file") is None
     say("faults", "clear")
-    say("faults", "add", "--api", "r2-s3", "--status", "503", "--count", "2")
+    say("faults", "add", "--api", "r2-s3", "--status", "503", "--count", "1")
+    say("faults", "add", "--api", "r2-s3", "--status", "429", "--retry-after", "0", "--count", "2")
     patient = r2.client(stage.runtime.s3_url, keys.access_key_id, keys.secret_access_key)
     patient.put_object(Bucket="hurt", Key="4", Body=b"x")
     assert patient.get_object(Bucket="hurt", Key="4")["Body"].read() == b"x"
