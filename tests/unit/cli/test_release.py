@@ -38,6 +38,7 @@ class Opened:
     withdrawn: list[str] = field(default_factory=list)
     recorded: list[str | None] = field(default_factory=list)
     trouble: str | None = None
+    ended: int = 0
 
     def __post_init__(self) -> None:
         plan = ReleasePlan(True, (10, 100), 0, 0.02, None)
@@ -58,7 +59,10 @@ class Opened:
 
     @contextmanager
     def gates(self) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(source="the stage's log", verdict=lambda *_: self.reading)
+        yield SimpleNamespace(source="the stage's log", verdict=lambda *_: self.reading, end=self.end)
+
+    def end(self) -> None:
+        self.ended += 1
 
 
 @pytest.fixture
@@ -103,6 +107,7 @@ def test_ramp_prints_each_move_and_says_where_the_gates_figures_come_from(stage:
     assert stage.api.shares == [(stage.api.uploaded[1].id, 100)]
     assert stage.recorded == ["r-000000000002"]
     assert stage.withdrawn == []
+    assert stage.ended == 1
 
 
 def test_ramp_once_makes_one_move(stage: Opened) -> None:
