@@ -70,3 +70,5 @@ if __name__ == "__main__":
     except SluicewayError as error:
         print(error.render(), file=sys.stderr)
         sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
