@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.checkout import Done
 from tests.e2e.conftest import Served
+from tests.warm import Done
 
 # A whole stage at work; each part has its own test in seconds.
 pytestmark = pytest.mark.long

@@ -11,7 +11,8 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from tests.e2e.checkout import ROOT, Checkout, Done
+from tests.e2e.checkout import ROOT, Checkout
+from tests.warm import Done
 
 MODEL = ROOT / "models/artifacts/intent/1/model.onnx"
 OURS = "  sluiceway:bucket: {retain: false}\n"

@@ -10,9 +10,10 @@ import httpx
 import pytest
 
 from sluiceway.cloudflare.worker_api import WorkerApi, sdk
-from tests.e2e.checkout import Checkout, Done
+from tests.e2e.checkout import Checkout
 from tests.e2e.conftest import bring_up
 from tests.local.api.conftest import CODE, version_body
+from tests.warm import Done
 
 # A whole stage at work; each part has its own test in seconds.
 pytestmark = pytest.mark.long

@@ -103,11 +103,15 @@ class Gates:
     def __init__(self, worker: Worker, bad: float | None = None) -> None:
         self.worker, self.bad, self.source = worker, bad, "a test"
         self.seen: dict[float, Counter[str]] = {}
+        self.ended = False
 
     def verdict(self, old: str, new: str, window: Window) -> Reading:
         percent = dict(self.worker.api.deployments()[0].shares)[new]
         self.seen.setdefault(percent, self.worker.answers())
         return Reading("fail", "errors fail", "errors") if percent == self.bad else Reading("pass", "errors pass")
+
+    def end(self) -> None:
+        self.ended = True
 
 
 def run(worker: Worker, gates: Gates, told: list[Told] | None = None, **options: bool) -> Told:
@@ -133,6 +137,7 @@ def test_a_new_version_is_tried_without_traffic_and_then_gets_it_step_by_step(wo
     new = worker.upload()
     gates = Gates(worker)
     assert not run(worker, gates).failed
+    assert gates.ended
     assert gates.seen[50]["r-000000000001"] and gates.seen[50]["r-000000000002"]
     assert worker.answers() == {"r-000000000002": 40}
     shares = [made.shares for made in worker.api.deployments()]

@@ -187,7 +187,8 @@ def test_a_zone_rule_covers_this_stages_hosts_and_no_other() -> None:
         (
             {"models": {}},
             "here: config.sluiceway:models: a stage serves at least one model",
-            "take the key out to serve what Pulumi.yaml says, or give a split to one of: chat, embed, injection, intent, router",
+            "take the key out to serve what Pulumi.yaml says, or give a split to one of: chat, embed, injection, "
+            "intent, router",
         ),
         (
             {"secrets": ["API_KEY", "METRICS"]},
