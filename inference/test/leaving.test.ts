@@ -41,6 +41,8 @@ function ask(text: string, leaveAfterMs: number | null): Promise<number | null> 
       answer.resume().on("end", () => resolve(answer.statusCode ?? 0));
     });
     asked.on("error", () => resolve(null));
+    // Who leaves in the middle of an answer hears neither its end nor an error.
+    asked.on("close", () => resolve(null));
     asked.end(text);
     if (leaveAfterMs !== null) setTimeout(() => asked.destroy(), leaveAfterMs);
     else setTimeout(() => resolve(-1), PATIENCE_MS);

@@ -159,6 +159,7 @@ it.each([
 ])(
   "gw_16 spends no more than a %s budget over a bad network, and books exactly what was spent",
   async (size, limit) => {
+    let happened = 0;
     for (let seed = 1; seed <= SEEDS; seed++) {
       const world = new World(`chaos-${limit}-${seed}`, limit, seed);
       for (let step = 0; step < 150; step++) {
@@ -172,7 +173,9 @@ it.each([
       expect((await ledgerOf(bindings, world.ledger).spend(world.now)).month.usd).toBe(world.settled / 1e9);
       expect(await world.held()).toBe(0);
       expect(world.admitted).toBeGreaterThan(10);
-      expect(size === "small" ? world.refused : world.leased).toBeGreaterThan(5);
+      happened += size === "small" ? world.refused : world.leased;
     }
+    // That this is a small budget, or one in plenty.
+    expect(happened).toBeGreaterThan(5 * SEEDS);
   },
 );
