@@ -53,8 +53,8 @@ def test_tf_01_tf_02_bindings_in_another_order_and_templates_in_crlf_with_empty_
         file.write_bytes(content.replace(b"\n", b"\r\n") + b"\r\n\r\n")
     reordering = (
         "import dataclasses\n"
-        "def plan(settings, catalog, _plan=plan):\n"
-        "    made = _plan(settings, catalog)\n"
+        "def plan(*known, _plan=plan):\n"
+        "    made = _plan(*known)\n"
         "    assert len(made.bindings) > 5\n"
         "    return dataclasses.replace(made, bindings=tuple(reversed(made.bindings)))\n\n"
     )

@@ -65,7 +65,8 @@ def there(cloud: Cloud) -> list[str]:
     account = f"/accounts/{cloud.env['CLOUDFLARE_ACCOUNT_ID']}"
     found = []
     for path, name in UNIQUE.items():
-        listed = cloud.api("GET", f"{account}/{path}")
+        # Other tests leave things on this stage: one page has them all.
+        listed = cloud.api("GET", f"{account}/{path}?per_page=100")
         items = listed["buckets"] if isinstance(listed, dict) else listed
         found += [path for item in items if name in str(item).replace("'", '"')]
     zone = f"/zones/{zone_id('sluiceway.test')}"

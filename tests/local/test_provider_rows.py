@@ -132,9 +132,10 @@ def _import_id(stage: StageDriver, kind: str) -> str:
 
 
 def _codes_are_those_that_hints_know(stage: StageDriver) -> None:
+    # An empty bucket that is as asked for is taken over; what is in use, or otherwise, is refused.
+    assert stage.create("R2Bucket", SAMPLES["R2Bucket"]).rid == stage.made["R2Bucket"].rid
     broken = worker_version(workerId=stage.made["Worker"].rid, modules=module(f"throw new Error('{CANARY}')"))
     refused: list[tuple[str, dict[str, Any], int]] = [
-        ("R2Bucket", SAMPLES["R2Bucket"], 10004),
         ("R2BucketLifecycle", {**SAMPLES["R2BucketLifecycle"], "jurisdiction": "default"}, 10006),
         ("WorkersCronTrigger", {**SAMPLES["WorkersCronTrigger"], "scriptName": "nobody"}, 10007),
         ("WorkersKvNamespace", {"accountId": ACCOUNT, "title": "other"}, 10014),
