@@ -7,7 +7,8 @@ export function tellOutcome(c: GatewayContext, status: number, endedAt: number):
   const record = c.get("record");
   const { outcomes } = c.get("gateway");
   // Looks at the stage's health and its owner's own calls are no traffic.
-  if (record.evidence === null && (!isTraffic(c.req.raw) || isProbe(c.req.raw))) return;
+  const isTold = record.evidence !== null || (outcomes.ramping && isTraffic(c.req.raw) && !isProbe(c.req.raw));
+  if (!isTold) return;
   const outcome = outcomes.finished(record, status, endedAt, c.env, (work) => c.executionCtx.waitUntil(work));
   // Whatever it came to: what is asked again must not depend on the answer.
   if (outcome !== null && record.evidence !== null) mirror(c, record.evidence);

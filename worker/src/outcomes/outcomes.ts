@@ -69,7 +69,12 @@ export class Outcomes {
 
   /** Whether a rollout counts what this model does, or a ramp of worker versions what any does. */
   watches(model: string): boolean {
-    return this.#watched.has(model) || this.#port.ramping;
+    return this.#watched.has(model) || this.ramping;
+  }
+
+  /** Whether two worker versions are compared, by what every request comes to. */
+  get ramping(): boolean {
+    return this.#port.ramping;
   }
 
   /** Whether any model's callers may say something of their requests. */
@@ -89,7 +94,7 @@ export class Outcomes {
     const outcome = evidence && outcomeOf(record, evidence, status, endedAt);
     const watched = evidence !== null && this.#watched.has(evidence.model);
     if (outcome !== null && watched) this.add(outcome);
-    else if (this.#port.ramping) {
+    else if (this.ramping) {
       const told = workerOutcomeOf(record, outcome, status, endedAt);
       if (told !== null) this.add(told);
     }
