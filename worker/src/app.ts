@@ -12,7 +12,7 @@ import { getModel, listModels } from "./endpoints/models.ts";
 import { readyz } from "./endpoints/readyz.ts";
 import { responses } from "./endpoints/responses.ts";
 import { simple } from "./endpoints/simple.ts";
-import type { Gateway, GatewayMiddleware } from "./gateway.ts";
+import type { Gateway } from "./gateway.ts";
 import { access } from "./middleware/access.ts";
 import { accessLog } from "./middleware/access-log.ts";
 import { answerHeaders } from "./middleware/answer-headers.ts";
@@ -21,7 +21,7 @@ import { cors } from "./middleware/cors.ts";
 import { failure, notFound, onlyErrors } from "./middleware/failure.ts";
 import { rateLimit } from "./middleware/rate-limit.ts";
 import { requestId } from "./middleware/request-id.ts";
-import { Routes } from "./routes.ts";
+import { type Endpoint, Routes } from "./routes.ts";
 
 /** Each path takes one method; any other is answered with 405. */
 const OPEN: readonly Endpoint[] = [
@@ -43,8 +43,6 @@ const ADMITTED: readonly Endpoint[] = [
   ["GET", "/v1/models/:id", getModel],
   ["GET", "/v1/models/:name/artifacts/:version/:file", getArtifact],
 ];
-
-type Endpoint = readonly [method: string, path: string, endpoint: GatewayMiddleware];
 
 /** The way of a request, from the outside in: this file is the order. */
 export function createApp(gateway: Gateway): Routes {

@@ -2,6 +2,9 @@ import { Asked, Context, pathOf } from "./context.ts";
 import type { GatewayEnv } from "./env.ts";
 import type { GatewayMiddleware } from "./gateway.ts";
 
+/** What answers a method at a path. */
+export type Endpoint = readonly [method: string, path: string, endpoint: GatewayMiddleware];
+
 type Failure = (error: Error, c: Context) => Response;
 
 interface Route {

@@ -1,3 +1,5 @@
+import { once } from "../once.ts";
+
 /** A way in which prompts try to take a model over: how sure one such phrase makes, and the shapes of it. */
 export interface Rule {
   readonly name: string;
@@ -18,13 +20,12 @@ const GAPS = { "~": "[^.!?\\n]", "@": "[^。！？\\n]", ";": "[^\\n]" };
 
 /** A shape a line. They become expressions with the first text: a Worker that starts has better things to do. */
 function rule(name: string, weight: number, lines: string, quotable?: true): Rule {
-  let made: readonly RegExp[] | null = null;
+  const shapes = once(() => lines.split("\n").map((line) => new RegExp(line.replace(/([~@;])(\d+)/g, gap))));
   return {
     ...{ name, weight },
     ...(quotable && { quotable }),
     get shapes() {
-      made ??= lines.split("\n").map((line) => new RegExp(line.replace(/([~@;])(\d+)/g, gap)));
-      return made;
+      return shapes();
     },
   };
 }

@@ -1,3 +1,4 @@
+import { once } from "../once.ts";
 import { hiddenTexts, undisguise } from "./disguise.ts";
 import { ABOUT_ATTACKS, RULES } from "./injection-rules.ts";
 import type { Judge } from "./judge.ts";
@@ -26,23 +27,17 @@ interface Shape {
 
 type Led = Omit<(typeof RULES)[number], "shapes"> & { readonly shapes: readonly Shape[] };
 
-let led: readonly Led[] | null = null;
-
-/**
- * The rules with the words that their shapes begin with: most texts hold few of those. Found with the first text, since
- * a Worker that starts has better things to do.
- */
-function ledRules(): readonly Led[] {
-  led ??= RULES.map((rule) => ({
+/** The rules with the words that their shapes begin with: most texts hold few of those. */
+const ledRules = once((): readonly Led[] =>
+  RULES.map((rule) => ({
     ...rule,
     shapes: rule.shapes.map((expression): Shape => {
       const { source } = expression;
       const atWord = beginsAtWord(source);
       return { expression, leads: leadsOf(source)?.map((text) => leadOf(text, atWord)) ?? null };
     }),
-  }));
-  return led;
-}
+  })),
+);
 
 /**
  * Looks a text over for prompt injection, in English and Chinese, however its letters are disguised. What the classifier

@@ -1,7 +1,6 @@
-import type { GatewayMiddleware } from "../../gateway.ts";
 import { bodyLimit } from "../../middleware/body-limit.ts";
 import { notFound, onlyErrors } from "../../middleware/failure.ts";
-import type { Routes } from "../../routes.ts";
+import type { Endpoint, Routes } from "../../routes.ts";
 import { adminOnly } from "./admin-only.ts";
 import { purgeCache } from "./cache.ts";
 import { dashboard } from "./dashboard.ts";
@@ -13,7 +12,7 @@ import { spend } from "./spend.ts";
 const BODY_BYTES = 65_536;
 const COMMANDS = ["pause", "resume", "promote", "abort", "rollback"] as const;
 
-const ENDPOINTS: readonly (readonly [method: string, path: string, endpoint: GatewayMiddleware])[] = [
+const ENDPOINTS: readonly Endpoint[] = [
   ["GET", "/keys", listKeys],
   ["POST", "/keys", createKey],
   ["GET", "/keys/:id", getKey],

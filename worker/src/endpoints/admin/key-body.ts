@@ -4,17 +4,13 @@ import { stateOf } from "../../access/keys.ts";
 import type { JsonObject } from "../../chat/json-body.ts";
 import { badRequest } from "../../errors.ts";
 import * as s from "../../schema.ts";
-import { readBody } from "./body.ts";
+import { readBody, words } from "./body.ts";
 
 const YEAR = 31_536_000;
 export const DEFAULT_GRACE = 86_400;
 const LONGEST_GRACE = 30 * 86_400;
 
-const CLEAN = "^\\P{C}+$";
-const words = s.trimmed(s.filled, s.longest(100, "is longer than 100 characters"), [
-  (text) => new RegExp(CLEAN, "u").test(text),
-  "holds a control character",
-]);
+const title = words(100, "^\\P{C}+$");
 const whole = (most: number) => s.number(s.whole, s.least(1), s.most(most));
 const model = s.named("must be a model's name", s.filled, s.longest(120, "is too long"));
 
@@ -26,9 +22,9 @@ const KeyBudget = s.strict({
 });
 
 const CreateBody = s.strict({
-  name: words,
-  owner: s.orNull(words),
-  team: s.orNull(words),
+  name: title,
+  owner: s.orNull(title),
+  team: s.orNull(title),
   models: s.orNull(s.list(model, s.filled, s.longest(200, "is too long"))),
   requests_per_minute: s.orNull(whole(1_000_000)),
   tokens_per_minute: s.orNull(whole(1_000_000_000)),

@@ -4,8 +4,9 @@ import type { GatewayContext } from "../../gateway.ts";
 import { controllerOf, type Done, type Refusal, type RolloutPort, type StageView } from "../../rollout/port.ts";
 import type { Command } from "../../rollout/types.ts";
 import { json } from "../json.ts";
+import { readBody } from "./body.ts";
 import { wholeNumber } from "./keys.ts";
-import { CheckBody, CommandBody, readBody, WithdrawBody } from "./rollout-body.ts";
+import { CheckBody, CommandBody, WithdrawBody } from "./rollout-body.ts";
 
 const PAGE = 100;
 const MOST = 1_000;
