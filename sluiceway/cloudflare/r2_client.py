@@ -66,16 +66,16 @@ def client(endpoint: str, access_key_id: str, secret: str, *, attempts: int = 5)
     return made
 
 
-def _patience(attempts: int) -> Callable[..., Any]:
+def _patience(most: int) -> Callable[..., Any]:
     """R2 puts a client off by 429, which boto3 takes for final: S3 itself says it by 503."""
 
-    def wait(response: Any, attempts_so_far: int) -> float | None:  # noqa: ANN401 - botocore's pair of answer and document
-        if response is None or response[0].status_code != 429 or attempts_so_far >= attempts:
+    def wait(response: Any = None, attempts: int = 1, **_: object) -> float | None:  # noqa: ANN401 - botocore's pair
+        if response is None or response[0].status_code != 429 or attempts >= most:
             return None
         asked = str(response[0].headers.get("retry-after", ""))
-        return min(float(asked), _LONGEST_WAIT) if asked.isdigit() else min(0.5 * 2**attempts_so_far, _LONGEST_WAIT)
+        return min(float(asked) if asked.isdigit() else 0.5 * 2**attempts, _LONGEST_WAIT)
 
-    return lambda response=None, attempts=1, **_: wait(response, attempts)
+    return wait
 
 
 def _session() -> Session:
