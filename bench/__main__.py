@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
+from bench import bundle, cache, command, sdk, up_overhead
 
-from bench import bundle, cache, sdk, up_overhead
-from sluiceway.errors import SluicewayError
 
-try:
+def main() -> None:
     for claim in (bundle, sdk, cache, up_overhead):
         claim.main()
-except SluicewayError as error:
-    print(error.render(), file=sys.stderr)
-    sys.exit(error.exit_code)
+
+
+command.run(main)

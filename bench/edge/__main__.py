@@ -12,10 +12,10 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import sys
 from hashlib import sha256
 from pathlib import Path
 
+from bench import command
 from bench.edge import guard
 from bench.edge.saving import Asked, Saving, saving
 from models.recipes.intent import verify
@@ -134,4 +134,4 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command.run(main)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import sys
 from pathlib import Path
 from statistics import median
 
+from bench import command
 from bench.gateway import install, report
 from sluiceway.cli.context import check_stage, find_workspace
 from sluiceway.engine.shims import node_of
@@ -62,8 +62,4 @@ def _startup(node: Path, code: Path, config: str) -> float:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except SluicewayError as error:
-        print(error.render(), file=sys.stderr)
-        sys.exit(error.exit_code)
+    command.run(main)

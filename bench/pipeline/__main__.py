@@ -15,9 +15,9 @@ import shutil
 import sys
 from pathlib import Path
 
+from bench import command
 from bench.pipeline import report
 from bench.pipeline.run import Asked, measure
-from sluiceway.errors import SluicewayError
 from sluiceway.processes import held
 from sluiceway.progress import Progress
 from sluiceway.workspace import Workspace
@@ -65,10 +65,4 @@ def _arguments() -> argparse.Namespace:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except SluicewayError as error:
-        print(error.render(), file=sys.stderr)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    command.run(main)

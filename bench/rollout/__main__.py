@@ -16,11 +16,11 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
+from bench import command
 from bench.rollout import back, kills, live, live_report, report, shaped
 from sluiceway.cli.context import find_workspace
 from sluiceway.engine.shims import node_of
@@ -108,8 +108,4 @@ def _simulated(runs: int) -> report.Simulated:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except SluicewayError as error:
-        print(error.render(), file=sys.stderr)
-        sys.exit(error.exit_code)
+    command.run(main)
