@@ -8,13 +8,9 @@ and settings were chosen on the other half alone, by --tune. Below the accuracy 
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from itertools import product
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +18,22 @@ from numpy.typing import NDArray
 from models.recipes.injection import data
 from models.recipes.injection.data import LABELS, Sentence
 from models.recipes.intent import verify
-from models.recipes.intent.graph import INPUT, OUTPUT
-from models.recipes.router import features, graph, logistic
-from models.recipes.router.train import shares
+from models.recipes.intent.graph import OUTPUT
+from models.recipes.router import features, graph
+from models.recipes.router.learner import Built, Learner, Recipe
 
 VERSION = "injection@1"
 OUT = data.PROMPTS.parents[2] / "artifacts" / "injection" / "1"
-BUCKETS, LENGTHS, EPOCHS, DECAY = 16_384, (1, 2, 3), 600, 12
+BUCKETS, LENGTHS, EPOCHS = 16_384, (1, 2, 3), 600
 CAP = 500
 """Code points of a text that are looked at: the length of the windows in which the guard reads a longer one."""
 ACCURACY = 0.8
 """The least share of held-out messages that must be named right, in each language."""
 LENGTH_ALONE = 0.7
 """The most that a rule on length alone may name right of them."""
+
+LEARNER = Learner(LABELS, CAP, decay=12)
+fit, crossed = LEARNER.fit, LEARNER.crossed
 
 
 def places(text: str, lengths: tuple[int, ...] = LENGTHS, buckets: int = BUCKETS) -> list[int]:
@@ -47,41 +46,17 @@ def vectors(messages: list[Sentence]) -> NDArray[np.float32]:
     return features.vectors((text for *_, text in messages), LENGTHS, BUCKETS, CAP)
 
 
-def fit(messages: list[Sentence], lengths: tuple[int, ...], buckets: int, epochs: int) -> tuple[logistic.Whole, int]:
-    """Weights and bias of the second label."""
-    rows = logistic.Rows.of([places(text, lengths, buckets) for *_, text in messages])
-    return logistic.train(rows, _wanted(messages), buckets, epochs, DECAY)
-
-
-def crossed(trained: list[Sentence], lengths: tuple[int, ...], buckets: int, epochs: int) -> float:
-    """Accuracy of a setting on the fold that was left out, over all folds."""
-    right = 0
-    for left_out in range(data.FOLDS):
-        rest = [message for message in trained if data.fold(message) != left_out]
-        asked = [message for message in trained if data.fold(message) == left_out]
-        weights, bias = fit(rest, lengths, buckets, epochs)
-        rows = logistic.Rows.of([places(text, lengths, buckets) for *_, text in asked])
-        right += int(((rows.dot(weights) + bias > 0) == _wanted(asked)).sum())
-    return right / len(trained)
-
-
 def tuned(trained: list[Sentence]) -> Iterator[tuple[str, float]]:
     """Each setting that was tried, with its accuracy."""
-    tried = product((8_192, 16_384, 32_768), ((1, 2), (1, 2, 3), (2, 3), (1, 2, 3, 4)), (200, 600))
-    for buckets, lengths, epochs in tried:
-        yield f"{buckets} buckets, lengths {lengths}, {epochs} epochs", crossed(trained, lengths, buckets, epochs)
-
-
-def _wanted(messages: list[Sentence]) -> logistic.Whole:
-    return np.array([LABELS.index(label) for label, *_ in messages], dtype=np.int64)
+    return LEARNER.tuned(trained, ((1, 2), (1, 2, 3), (2, 3), (1, 2, 3, 4)))
 
 
 def measured(content: bytes, messages: list[Sentence]) -> dict[str, float]:
     """Share of messages that the file names right, over all, by language and by label."""
-    return shares(messages, verify.run(content, vectors(messages)), LABELS)
+    return LEARNER.shares(messages, verify.run(content, vectors(messages)))
 
 
-def build(messages: list[Sentence]) -> tuple[bytes, dict[str, object]]:
+def build(messages: list[Sentence]) -> Built:
     """The ONNX file and its manifest. Raises Refused when the result isn't fit to be published."""
     trained, held = data.divide(messages)
     linear = graph.Linear.of(*fit(trained, LENGTHS, BUCKETS, EPOCHS))
@@ -98,15 +73,7 @@ def build(messages: list[Sentence]) -> tuple[bytes, dict[str, object]]:
         "model": VERSION,
         "task": "classify",
         "labels": list(LABELS),
-        "input": {
-            "name": INPUT,
-            "kind": "hashed character n-grams, each one by the root of how many there are",
-            "normalise": "NFKC, lower case, stripped, one space at each end",
-            "lengths": list(LENGTHS),
-            "code_points": CAP,
-            "hash": "fnv1a-32 of UTF-8",
-            "buckets": BUCKETS,
-        },
+        "input": LEARNER.input_of(LENGTHS, BUCKETS),
         "output": {"name": OUTPUT, "kind": "probabilities in the order of labels"},
         "messages": {"trained": len(trained), "held_out": len(held)},
         "held_out_accuracy": found,
@@ -117,28 +84,11 @@ def build(messages: list[Sentence]) -> tuple[bytes, dict[str, object]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Trains the guard's classifier and writes its ONNX file.")
-    parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--prompts", type=Path, default=data.PROMPTS)
-    parser.add_argument("--tune", action="store_true", help="print the accuracy of each setting, by cross-validation")
-    options = parser.parse_args(arguments)
-    try:
-        messages = data.read(options.prompts)
-        if options.tune:
-            for setting, share in tuned(data.divide(messages)[0]):
-                print(f"{share:.4f}  {setting}")
-            return 0
-        content, manifest = build(messages)
-    except verify.Refused as reason:
-        print(f"refused: {reason}", file=sys.stderr)
-        return 1
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "model.onnx").write_bytes(content)
-    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-    (options.out / "manifest.json").write_text(text, encoding="utf-8")
-    print(f"held out: {manifest['held_out_accuracy']}")
-    print(f"the guard's prompts: {manifest['guard_prompts_accuracy']}")
-    return 0
+    def told(manifest: Mapping[str, object]) -> str:
+        apart = manifest["guard_prompts_accuracy"]
+        return f"held out: {manifest['held_out_accuracy']}\nthe guard's prompts: {apart}"
+
+    return Recipe("the guard's classifier", OUT, data.PROMPTS, data.read, tuned, build, told).run(arguments)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from models.recipes.files import write
 from models.recipes.intent import features, graph, train
 from sluiceway.pipeline.validate.encode import Features
 
@@ -20,8 +21,7 @@ ROWS = train.HERE / "validate.jsonl"
 def build(out: Path) -> None:
     """Writes model.onnx and manifest.json into ``out``. Raises Refused when they aren't fit to be published."""
     data, manifest = train.build(train.read(SENTENCES))
-    (out / "model.onnx").write_bytes(data)
-    (out / "manifest.json").write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write(out, data, manifest)
 
 
 def encoder() -> Features:

@@ -9,7 +9,6 @@ that is asked for here nothing is written.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from models.recipes.files import write
 from models.recipes.intent import features, graph, softmax, verify
 
 HERE = Path(__file__).parent
@@ -108,10 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
     except verify.Refused as reason:
         print(f"refused: {reason}", file=sys.stderr)
         return 1
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "model.onnx").write_bytes(data)
-    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-    (options.out / "manifest.json").write_text(text, encoding="utf-8")
+    write(options.out, data, manifest)
     print(f"held-out accuracy {manifest['held_out_accuracy']}")
     for path in (options.out / "model.onnx", options.out / "manifest.json"):
         content = path.read_bytes()

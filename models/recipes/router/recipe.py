@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from models.recipes.files import write
 from models.recipes.intent.graph import INPUT
 from models.recipes.router import data, features, train
 from sluiceway.pipeline.validate.encode import Features
@@ -15,8 +16,7 @@ ROWS = data.PROMPTS.with_name("validate.jsonl")
 def build(out: Path) -> None:
     """Writes model.onnx and manifest.json into ``out``. Raises Refused when they aren't fit to be published."""
     content, manifest = train.build(data.read(data.PROMPTS))
-    (out / "model.onnx").write_bytes(content)
-    (out / "manifest.json").write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write(out, content, manifest)
 
 
 def encoder() -> Features:
