@@ -5,12 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from sluiceway.errors import SluicewayError
 from sluiceway.pipeline.torch_export import environment, install
 from sluiceway.processes import held
 from sluiceway.progress import Progress
@@ -69,8 +67,5 @@ def _fill(folder: Path, lock: Path, torch: Path, rival: str, note: Callable[[str
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()[-1:] or [f"exit {done.returncode}"]
-        hint = "the words above are Python's; run the command again"
-        raise SluicewayError(f"the environment of a rival can't be used: {said[0][:300]}", path=command[0], hint=hint)
+    hint = "the words above are Python's; run the command again"
+    install.run_python(command, "a rival", hint)

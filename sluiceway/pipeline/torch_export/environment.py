@@ -6,13 +6,12 @@ import hashlib
 import os
 import platform
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Final
 
-from sluiceway.errors import SluicewayError, UserError
+from sluiceway.errors import UserError
 from sluiceway.pipeline.torch_export import install
 from sluiceway.processes import held
 from sluiceway.progress import Progress
@@ -102,8 +101,5 @@ def require_space(folder: Path, free: int) -> None:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines()[-1:] or [f"exit {done.returncode}"]
-        hint = "this Python needs the module venv (Debian: apt install python3-venv), and torch a common system"
-        raise SluicewayError(f"the environment of torch can't be used: {said[0][:300]}", path=command[0], hint=hint)
+    hint = "this Python needs the module venv (Debian: apt install python3-venv), and torch a common system"
+    install.run_python(command, "torch", hint)

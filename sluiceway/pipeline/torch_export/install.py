@@ -36,6 +36,15 @@ def base_python() -> str:
     return getattr(sys, "_base_executable", sys.executable)
 
 
+def run_python(command: list[str], whose: str, hint: str) -> None:
+    """Runs an interpreter to its end. SluicewayError with its last words: the environment of ``whose`` is no use."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()[-1:] or [f"exit {done.returncode}"]
+        message = f"the environment of {whose} can't be used: {said[0][:300]}"
+        raise SluicewayError(message, path=command[0], hint=hint)
+
+
 def packages(folder: Path, lock: Path, note: Callable[[str], None]) -> None:
     """What ``lock`` names into the environment ``folder``, which has no pip of its own. SluicewayError."""
     scratch = folder / "fetched"
