@@ -96,25 +96,27 @@ def _same(found: Finetune, adapter: Adapter) -> None:
         raise UserError(message, path="--name", got=found.name, hint=hint)
 
 
+def _files(adapter: Adapter) -> tuple[tuple[str, Callable[[], BinaryIO]], ...]:
+    """The two files in the order in which they are sent, each with what opens it."""
+    return (CONFIG, lambda: io.BytesIO(adapter.config)), (WEIGHTS, lambda: reopen(adapter))
+
+
 def _send(account: Account, id: str, adapter: Adapter, tell: Callable[[int], None]) -> None:
-    account.upload(id, CONFIG, io.BytesIO(adapter.config), tell)
-    with reopen(adapter) as weights:
-        account.upload(id, WEIGHTS, weights, tell)
+    for name, opened in _files(adapter):
+        with opened() as data:
+            account.upload(id, name, data, tell)
 
 
 def _complete(account: Account, id: str, adapter: Adapter, tell: Callable[[int], None]) -> UserError | None:
     """Sends both files of one whose upload broke off. A file that is there is refused: that is told only if, after it,
     the base still doesn't answer."""
     refused: UserError | None = None
-    try:
-        account.upload(id, CONFIG, io.BytesIO(adapter.config), tell)
-    except UserError as fault:
-        refused = fault
-    try:
-        with reopen(adapter) as weights:
-            account.upload(id, WEIGHTS, weights, tell)
-    except UserError as fault:
-        refused = fault
+    for name, opened in _files(adapter):
+        try:
+            with opened() as data:
+                account.upload(id, name, data, tell)
+        except UserError as fault:
+            refused = fault
     return refused
 
 

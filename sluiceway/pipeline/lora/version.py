@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sluiceway.domain.model import ModelRef
 from sluiceway.errors import UserError
 from sluiceway.pipeline.publish import write
-from sluiceway.pipeline.publish.stated import FOLDER, Stated, parse
+from sluiceway.pipeline.publish.stated import FOLDER, Stated
 
 
 def block(ref: ModelRef, base: str, lora: str, indent: int = 2) -> str:
@@ -38,5 +38,4 @@ def added(text: str | None, ref: ModelRef, base: str, lora: str) -> str:
     """The text of models/MODEL.yaml with the version at its end. UserError when it can't be added."""
     if text is None:
         return f"task: chat\nversions:\n{block(ref, base, lora)}"
-    parse(text, ref.model)
     return write.appended(text, ref, lambda indent: block(ref, base, lora, indent))
