@@ -20,6 +20,9 @@ const miniflare = {
   cf: false as const,
 };
 
+/** Minutes of processor and no platform at all: they run beside the ones that wait for workerd. */
+const SIMULATED = "worker/src/rollout/live-shaped*.test.ts";
+
 export default defineConfig({
   test: {
     // A test that hangs fails; one on a machine that is busy, ten times as slow as by itself, does not.
@@ -34,11 +37,16 @@ export default defineConfig({
         test: {
           name: "workerd",
           include: ["worker/src/**/*.test.ts"],
+          exclude: [SIMULATED],
           // A runtime for each file would take most of the time.
           isolate: false,
           maxWorkers: 1,
           setupFiles: ["./worker/test/support/each-file.ts"],
         },
+      },
+      {
+        extends: true,
+        test: { name: "simulated", include: [SIMULATED], environment: "node" },
       },
       {
         extends: true,

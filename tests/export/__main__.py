@@ -15,7 +15,8 @@ from tests import models
 if __name__ == "__main__":
     try:
         environment.python(Progress())
-        models.fetch("smollm2")
+        missing = models.fetch("smollm2")
     except SluicewayError as error:
         print(error.render(), file=sys.stderr)
         sys.exit(error.exit_code)
+    sys.exit(missing)

@@ -1,14 +1,11 @@
-"""``sluiceway models build``: a tiny model in real processes; minilm among the long tests."""
+"""``sluiceway models build``: a tiny model in real processes. minilm: tests/e2e/test_minilm.py."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +15,6 @@ from typer.testing import CliRunner, Result
 
 from sluiceway.cli.main import app
 from sluiceway.errors import SluicewayError, UserError
-from tests import models
 from tests.unit.pipeline import tiny
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -100,28 +96,3 @@ def test_help_of_all_commands_loads_no_library_of_models() -> None:
     code = "import sluiceway.cli.main, sys; print([n for n in ('onnx', 'onnxruntime', 'onnx_ir') if n in sys.modules])"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.strip() == "[]"
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not models.is_cached("minilm"), reason=models.MISSING)
-def test_minilm_is_built_killed_in_the_middle_and_built_on(tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    command = [sys.executable, "-m", "sluiceway", "models", "build", "minilm", "--dir", str(work), "--json"]
-    first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while first.poll() is None and len(stages(work)) < 3:
-        time.sleep(0.1)
-    os.kill(first.pid, signal.SIGKILL)
-    assert first.wait() == -signal.SIGKILL  # else it ended before, by itself
-    before = set(stages(work))
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    document = json.loads(done.stdout)
-    assert {stage["stage"] for stage in document["stages"] if stage["kept"]} == before
-    report = next(stage["report"] for stage in document["stages"] if stage["stage"] == "validate")
-    assert report["figures"]["cosine_min"] >= 0.98 and report["figures"]["size_share"] <= 0.26
-    manifest = json.loads(Path(document["package"], "model.json").read_text())
-    assert manifest["model"] == "minilm" and manifest["licence"] == "Apache-2.0"
-    assert not list(work.glob(".making-*"))
-
-
-def stages(work: Path) -> list[str]:
-    return [json.loads(path.read_text())["stage"] for path in work.glob("[0-9a-f]*/stage.json")]
