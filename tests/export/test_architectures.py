@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sluiceway.pipeline.package import verify
 from sluiceway.pipeline.runner.spawn import Job, run
 from tests.export.checkout import build, make, python, report
+from tests.export.shelf import there_and_back
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
 
 EIGHT = [{"kind": "fold"}, {"kind": "int8-weights"}]
 FOUR = [{"kind": "fold"}, {"kind": "int4-weights", "block": 32}]
@@ -39,8 +43,8 @@ def export(**more: object) -> dict[str, object]:
         ("kimi-k2", export(), EIGHT, LATENT),
     ],
 )
-def test_ox_01_a_decoder_goes_from_weights_to_a_package_that_verifies(
-    tmp_path: Path, name: str, settings: dict[str, object], passes: list[Any], cache: list[Any]
+def test_ox_01_a_decoder_goes_from_weights_to_a_package_that_is_published_and_verifies(
+    r2_client: S3Client, tmp_path: Path, name: str, settings: dict[str, object], passes: list[Any], cache: list[Any]
 ) -> None:
     limits = {"data": "tiny.jsonl", "max_kl": 0.5 if passes is FOUR else 0.05, "rounds": 1}
     source = make(tmp_path, name, task="chat", export=settings, passes=passes, validate=limits)
@@ -53,7 +57,7 @@ def test_ox_01_a_decoder_goes_from_weights_to_a_package_that_verifies(
     figures = report(told, "validate")["figures"]
     assert 0 <= figures["cached_kl"] < 1e-6, "two calls with the cache between answer as one without"
     assert 0 <= figures["padded_kl"] < 1e-6
-    graph = verify(Path(told["package"])).graph
+    graph = there_and_back(r2_client, name, Path(told["package"]), tmp_path / "pulled").graph
     ports = {port.name: [*(port.dims or ())] for port in graph.inputs}
     for layer in range(2):
         assert [ports[f"past_key_values.{layer}.{kind}"] for kind in ("key", "value")] == cache

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +16,12 @@ from sluiceway.pipeline.checks.session import open_session
 from sluiceway.pipeline.graphs.export import ExportSettings, export
 from sluiceway.pipeline.graphs.unpack import unpack
 from sluiceway.pipeline.runner.spawn import Job, run
-from tests.export.checkout import python
+from tests.export.checkout import ROOT, python, report
+from tests.export.shelf import there_and_back
 from tests.models import unpacked
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3.client import S3Client
 
 LAYERS, HEADS, WIDTH = 30, 3, 64
 
@@ -34,6 +41,25 @@ def test_ox_01_smollm2_by_torch_answers_as_the_graph_that_is_drawn_without_it(tm
     for ours, theirs in zip(one, two, strict=True):
         assert np.abs(ours - theirs).max() < 1e-3 * np.abs(theirs).max()
         assert (ours.argmax(axis=-1) == theirs.argmax(axis=-1)).mean() > 0.97
+
+
+def test_smollm2_is_built_by_its_recipe_published_and_pulled(r2_client: S3Client, tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "sluiceway",
+        "models",
+        "build",
+        "smollm2",
+        "--dir",
+        str(tmp_path / "work"),
+        "--json",
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr + done.stdout
+    told = json.loads(done.stdout)
+    assert 0 <= report(told, "validate")["figures"]["kl"] <= 0.02
+    there_and_back(r2_client, "smollm2", Path(told["package"]), tmp_path / "pulled")
 
 
 def answers(path: Path, text: NDArray[Any]) -> Sequence[NDArray[Any]]:
