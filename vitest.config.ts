@@ -28,7 +28,7 @@ export default defineConfig({
     // A test that hangs fails; one on a machine that is busy, ten times as slow as by itself, does not.
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    expect: { poll: { timeout: 20_000 } },
+    expect: { poll: { timeout: 10_000 } },
     provide: { long: process.env.SLUICEWAY_TEST_ALL === "1" },
     projects: [
       {

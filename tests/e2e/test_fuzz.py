@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -26,7 +25,6 @@ EACH = 2_500
 LARGE = 262_144  # bytes
 DROPPED = b"The local runtime ended the connection before it answered."
 """What the local stage's front says of workerd; on Cloudflare neither of the two is there."""
-DROPPED_AGAIN = (0.0, 0.5, 2.0)  # seconds before it is sent once more
 PATIENCE = 30  # seconds: far over every timeout of a scripted answer
 # What an upstream's scripted failure may become. 500 is ours alone, and never right.
 ALLOWED = {200, 204, 206, 304, 400, 401, 402, 403, 404, 405, 408, 411, 413, 414, 415, 422, 429, 431, 501, 502, 503, 504}
@@ -53,13 +51,7 @@ class Sender:
         try:
             answer = self._send(one)
             # Seen once in some thousand large bodies that nobody reads: workerd drops the connection with its answer.
-            # On a machine that is busy the front waits for that answer in vain, so it is given time.
-            for pause in DROPPED_AGAIN:
-                if len(one.body) <= LARGE or DROPPED not in answer[1]:
-                    break
-                time.sleep(pause)
-                answer = self._send(one)
-            return answer
+            return self._send(one) if len(one.body) > LARGE and DROPPED in answer[1] else answer
         except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
             # The server may close a connection whose body it won't read: the request is sent once more, alone.
             self.connection.close()

@@ -115,12 +115,12 @@ describe.each([
     await expect.poll(() => requests().length, { timeout: 20_000 }).toBe(CALLS);
     expect(settled()).toBeGreaterThan(0);
     expect(settled()).toBeLessThanOrEqual(Math.min(calls + 1, CALLS) * EACH * NANOS);
-    await expect.poll(booked).toBe(settled());
+    await expect.poll(booked, { timeout: 10_000 }).toBe(settled());
     const seen = (kind: Kind) => [...new Set(statuses.filter((_, at) => kinds[at] === kind))];
     if (calls < CALLS) expect(statuses).toContain(402);
     else expect(KINDS.map(seen)).toEqual([[200], [200], [200], [0], [200], [502]]);
     // Nothing stays held: what was not spent is there for the next.
     const left = Math.floor((calls * EACH * NANOS - settled()) / (EACH * NANOS));
-    if (left > 0) await expect.poll(() => call(stage.url, "whole")).toBe(200);
+    if (left > 0) await expect.poll(() => call(stage.url, "whole"), { timeout: 5_000 }).toBe(200);
   }, 60_000);
 });

@@ -108,7 +108,7 @@ describe("the bundle in workerd, with the real AI binding", () => {
     const response = await chat({ stream: true }, { signal: client.signal });
     await (response.body as ReadableStream<Uint8Array>).getReader().read();
     client.abort();
-    await expect.poll(() => ai.calls.at(-1)?.closed).toBe(true);
+    await expect.poll(() => ai.calls.at(-1)?.closed, { timeout: 5_000 }).toBe(true);
   });
 
   it("gw_03 gives a model that resets the connection in the middle an error event", async () => {

@@ -85,7 +85,7 @@ describe.skipIf(CHROMIUM === null)(`the dashboard of a stage with the real contr
     expect(await answering()).toEqual(["chat@1", "chat@2"]);
     await press(page, "Roll back chat", "Roll back");
     await page.locator("article", { hasText: "chat aborted" }).waitFor();
-    await expect.poll(answering).toEqual(["chat@1"]);
+    await expect.poll(answering, { timeout: 10_000 }).toEqual(["chat@1"]);
     const [last] = (await journal()).filter(({ model }) => model === "chat").slice(-1);
     expect(last).toMatchObject({ kind: "aborted", cause: "person:dashboard", phase: "aborted" });
     expect(await page.locator("#journal li").first().textContent()).toContain(last?.sentence);
@@ -99,7 +99,7 @@ describe.skipIf(CHROMIUM === null)(`the dashboard of a stage with the real contr
     await Promise.all(pages.map((page) => page.getByRole("button", { name: "Promote", exact: true }).click()));
     const refusals = () =>
       Promise.all(pages.map(async (page) => (await page.locator("#refused").textContent()) !== ""));
-    await expect.poll(async () => (await refusals()).filter(Boolean).length).toBe(1);
+    await expect.poll(async () => (await refusals()).filter(Boolean).length, { timeout: 10_000 }).toBe(1);
     const moves = (await journal()).filter(({ model, kind }) => model === "other" && kind === "promoted");
     expect(moves).toHaveLength(1);
   });

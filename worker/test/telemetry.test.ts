@@ -75,7 +75,7 @@ describe("traces in workerd", () => {
   it("reach the collector after the answer, and the backend gets the call's span", async () => {
     const response = await chat();
     await response.text();
-    await expect.poll(() => collector.spans.length).toBeGreaterThan(1);
+    await expect.poll(() => collector.spans.length, { timeout: 5_000 }).toBeGreaterThan(1);
     const [own] = collector.spans;
     expect(own).toMatchObject({ traceId: TRACE, parentSpanId: "00f067aa0ba902b7", name: "POST /v1/chat/completions" });
     const call = collector.spans.find(({ kind }) => kind === 3);
@@ -86,7 +86,7 @@ describe("traces in workerd", () => {
   it("of requests that end together go in few posts, and none is lost", async () => {
     await Promise.all(Array.from({ length: 50 }, async () => (await chat()).text()));
     const requests = () => collector.spans.filter(({ kind }) => kind === 2);
-    await expect.poll(() => requests().length).toBe(50);
+    await expect.poll(() => requests().length, { timeout: 5_000 }).toBe(50);
     expect(new Set(requests().map(({ spanId }) => spanId)).size).toBe(50);
     expect(collector.posts.length).toBeLessThan(10);
   });
@@ -101,6 +101,6 @@ describe("traces in workerd", () => {
     const response = await chat({ stream: true }, { signal: client.signal });
     await (response.body as ReadableStream<Uint8Array>).getReader().read();
     client.abort();
-    await expect.poll(() => collector.spans.filter(({ kind }) => kind === 2).length).toBe(1);
+    await expect.poll(() => collector.spans.filter(({ kind }) => kind === 2).length, { timeout: 5_000 }).toBe(1);
   });
 });

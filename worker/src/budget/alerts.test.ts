@@ -50,7 +50,7 @@ async function deliver(ledger: string): Promise<void> {
       const query = "SELECT COUNT(*) AS n FROM alerts WHERE body IS NOT NULL AND due <= ?";
       return sql.exec(query, Date.now()).one().n;
     });
-  await expect.poll(due).toBe(0);
+  await expect.poll(due, { timeout: 5_000 }).toBe(0);
 }
 
 const percents = () => hook.sent.map(({ alert }) => alert.percent);

@@ -85,7 +85,7 @@ describe("a client that leaves", () => {
     if (how === "signal") client.abort();
     else await reader.cancel("gone");
     // Long before the gateway would give up a silent model by itself.
-    await expect.poll(() => ended.cancelled).toBe(true);
+    await expect.poll(() => ended.cancelled, { timeout: 10_000 }).toBe(true);
     await expect.poll(() => stage.requestLogs.length).toBe(1);
     const line = lineOf(stage);
     expect(line).toMatchObject({ error: "client_disconnected", usage_estimated: true });

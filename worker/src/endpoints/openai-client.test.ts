@@ -123,7 +123,7 @@ describe("the official OpenAI client", () => {
       for await (const chunk of stream) {
         if (chunk.choices[0]?.delta.content) break;
       }
-      await expect.poll(() => stage.ai.lastRun.aborted).toBe(true);
+      await expect.poll(() => stage.ai.lastRun.aborted, { timeout: 3_000 }).toBe(true);
       await expect.poll(() => stage.requestLogs[0]?.error).toBe("client_disconnected");
     });
   });

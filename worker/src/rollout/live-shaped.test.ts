@@ -26,7 +26,7 @@ it.each(parts)(
     const open = found.filter(({ phase }) => phase !== "promoted" && phase !== "rolled-back");
     expect(open).toEqual([]);
   },
-  600_000,
+  120_000,
 );
 
 it(`of ${PARTS * EACH} healthy candidates at most one in a hundred is rolled back`, () => {
@@ -46,7 +46,7 @@ it.each(parts)(
       expect(end.platform).toMatch(/^chat: chat@2 at \d+ % holds(, since stable is|: stable was) as bad.*\(platform\)/);
     }
   },
-  600_000,
+  120_000,
 );
 
 it.each([0.2, 0.08])("in the same traffic a candidate of which %d more fail is rolled back by errors", (worse) => {

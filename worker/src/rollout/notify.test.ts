@@ -41,7 +41,7 @@ async function open(notify: Partial<Rollouts>) {
       runInDurableObject(stub, (_, { storage: { sql } }) => {
         return sql.exec("SELECT COUNT(*) AS n FROM notices WHERE due <= ?", Date.now()).one().n;
       });
-    await expect.poll(due).toBe(0);
+    await expect.poll(due, { timeout: 5_000 }).toBe(0);
   };
   return { name, stub, controller, order, left, deliver };
 }
@@ -102,6 +102,6 @@ describe("the webhook", () => {
     expect(await controller.command({ ...order, command: "abort" })).toMatchObject({ done: { phase: "aborted" } });
     // None is set for as long as one runs.
     const alarm = () => runInDurableObject(stub, (_, { storage }) => storage.getAlarm());
-    await expect.poll(alarm).not.toBeNull();
+    await expect.poll(alarm, { timeout: 5_000 }).not.toBeNull();
   });
 });
