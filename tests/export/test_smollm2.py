@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +13,7 @@ from sluiceway.pipeline.checks.session import open_session
 from sluiceway.pipeline.graphs.export import ExportSettings, export
 from sluiceway.pipeline.graphs.unpack import unpack
 from sluiceway.pipeline.runner.spawn import Job, run
-from tests.export.checkout import ROOT, python, report
+from tests.export.checkout import ROOT, build, python, report
 from tests.export.shelf import there_and_back
 from tests.models import unpacked
 
@@ -44,20 +41,7 @@ def test_ox_01_smollm2_by_torch_answers_as_the_graph_that_is_drawn_without_it(tm
 
 
 def test_smollm2_is_built_by_its_recipe_published_and_pulled(r2_client: S3Client, tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "sluiceway",
-        "models",
-        "build",
-        "smollm2",
-        "--dir",
-        str(tmp_path / "work"),
-        "--json",
-    ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr + done.stdout
-    told = json.loads(done.stdout)
+    told = build(ROOT, "smollm2", "--dir", str(tmp_path / "work"))
     assert 0 <= report(told, "validate")["figures"]["kl"] <= 0.02
     there_and_back(r2_client, "smollm2", Path(told["package"]), tmp_path / "pulled")
 
