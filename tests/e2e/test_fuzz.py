@@ -22,9 +22,6 @@ pytestmark = pytest.mark.long
 SEEDS = (4, 20, 260, 3_600, 47_000, 580_000, 6_900_000, 71_000_000)
 """Kept, so that a run can be had again; a new fault's seed is added."""
 EACH = 2_500
-LARGE = 262_144  # bytes
-DROPPED = b"The local runtime ended the connection before it answered."
-"""What the local stage's front says of workerd; on Cloudflare neither of the two is there."""
 PATIENCE = 30  # seconds: far over every timeout of a scripted answer
 # What an upstream's scripted failure may become. 500 is ours alone, and never right.
 ALLOWED = {200, 204, 206, 304, 400, 401, 402, 403, 404, 405, 408, 411, 413, 414, 415, 422, 429, 431, 501, 502, 503, 504}
@@ -49,9 +46,7 @@ class Sender:
 
     def send(self, one: Hostile) -> tuple[int, bytes]:
         try:
-            answer = self._send(one)
-            # Seen once in some thousand large bodies that nobody reads: workerd drops the connection with its answer.
-            return self._send(one) if len(one.body) > LARGE and DROPPED in answer[1] else answer
+            return self._send(one)
         except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
             # The server may close a connection whose body it won't read: the request is sent once more, alone.
             self.connection.close()

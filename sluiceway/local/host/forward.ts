@@ -3,6 +3,7 @@
 import { type Agent, type ClientRequest, type IncomingMessage, request as open, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { passedOn } from "./headers.ts";
+import { hearing } from "./hearing.ts";
 import { log } from "./log.ts";
 
 export interface Forwarding {
@@ -20,9 +21,6 @@ export interface Forwarding {
 }
 
 const RETRY_MS = 50;
-/** Bytes of a body that go up before an early answer is waited for, and how long that is. */
-const SENT_AT_ONCE = 262_144;
-const EARLY_ANSWER_MS = 50;
 
 export function plain(response: ServerResponse, status: number, body: string, close = false): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
@@ -109,7 +107,7 @@ class Exchange {
       port: url.port,
       // A Worker may answer before it reads the body; what the runtime then does with the rest has been seen to spoil
       // the next request on that connection. So none follows one with a body.
-      agent: this.#bodyless() ? agent : false,
+      ...(this.#bodyless() ? { agent } : { createConnection: () => hearing(Number(url.port), url.hostname) }),
       method,
       path: this.#how.path,
       headers,
@@ -143,21 +141,13 @@ class Exchange {
   #sendBody(up: ClientRequest): void {
     this.#spent = true;
     const request = this.#request;
-    let asked = false;
     request.on("data", (chunk: Buffer) => {
       this.#received += chunk.length;
       if (this.#ended) return;
       if (this.#received > this.#how.bodyLimit) return this.#tooLarge();
-      const open = up.write(chunk);
-      // Who refuses a large body answers at its first bytes and closes; bytes sent after that would cost the answer.
-      if (this.#received > SENT_AT_ONCE && !asked) {
-        asked = true;
-        request.pause();
-        setTimeout(() => request.resume(), EARLY_ANSWER_MS);
-      } else if (!open) {
-        request.pause();
-        up.once("drain", () => request.resume());
-      }
+      if (up.write(chunk)) return;
+      request.pause();
+      up.once("drain", () => request.resume());
     });
     request.on("end", () => {
       if (!this.#ended) up.end();
