@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections.abc import Iterator
 
@@ -14,6 +15,18 @@ from tests.warm import Warm
 # the tests that press it would wait for nothing.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+SHELL_OF_A_STAGE = (
+    *("PULUMI_HOME", "PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_SKIP_UPDATE_CHECK"),
+    *("PULUMI_FALLBACK_TO_STATE_SECRETS_MANAGER", "CLOUDFLARE_BASE_URL", "CLOUDFLARE_API_BASE_URL"),
+    *("CLOUDFLARE_API_TOKEN", "CLOUDFLARE_ACCOUNT_ID", "AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID"),
+    *("AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION", "WRANGLER_SEND_METRICS"),
+    *("SLUICEWAY_ROOT", "SLUICEWAY_R2_ENDPOINT", "SLUICEWAY_LOCAL_URL"),
+)
+"""What `sluiceway env STAGE` leaves in a shell. No test is to find that stage, its token or its checkout."""
+
+for _name in SHELL_OF_A_STAGE:
+    os.environ.pop(_name, None)
 
 _FOUND_AT_ONCE = {"engine", "engine_path", "warm"}
 """Shared, but all but free: whoever asks for these may run anywhere."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -15,6 +17,8 @@ from sluiceway.engine.shims import write_shims
 from sluiceway.errors import UserError
 from sluiceway.workspace import Workspace
 from tests.unit.engine import machine
+
+ROOT = Path(__file__).parents[3]
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,13 @@ def test_a_dead_local_stage_is_said_with_what_to_do(workspace: Workspace, engine
 def test_applying_an_environment_twice_does_not_lengthen_path(workspace: Workspace, engine: Engine) -> None:
     once = stage_env(workspace, "local", Running(), engine, {"PATH": "/usr/bin"})
     assert stage_env(workspace, "local", Running(), engine, once)["PATH"] == once["PATH"]
+
+
+def test_no_test_finds_the_stage_that_its_shell_was_set_to(workspace: Workspace, engine: Engine) -> None:
+    left = stage_env(workspace, "local", Running(), engine, {"PATH": "/usr/bin"})
+    look = "import os, json, tests.conftest; print(json.dumps(dict(os.environ)))"
+    told = subprocess.run([sys.executable, "-c", look], env=left, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert set(json.loads(told.stdout)) & set(left) == {"PATH"}
 
 
 def test_exports_survive_a_shell_whatever_the_value() -> None:
