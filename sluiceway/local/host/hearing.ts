@@ -28,5 +28,5 @@ class Hearing extends Socket {
 
 /** A new connection, for `http.request`. */
 export function hearing(port: number, host: string): Socket {
-  return new Hearing().connect({ port, host, noDelay: true });
+  return new Hearing().connect(port, host).setNoDelay(true);
 }
