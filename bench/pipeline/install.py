@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from sluiceway.pipeline.torch_export import environment, install
+from sluiceway.pipeline.environment import install
+from sluiceway.pipeline.torch_export.environment import TORCH
 from sluiceway.processes import held
 from sluiceway.progress import Progress
 from sluiceway.workspace import cache_dir
@@ -30,7 +31,7 @@ def python(rival: str, progress: Progress) -> Path:
     Two processes that ask at once get one installation; what a killed one left is removed by the next.
     Raises SluicewayError when it can't be made.
     """
-    torch = environment.python(progress).parents[1]
+    torch = TORCH.python(progress).parents[1]
     lock = LOCKS / f"{rival}.lock"
     root = cache_dir() / "bench-pipeline"
     digest = hashlib.sha256(lock.read_bytes() + str(torch).encode()).hexdigest()[:12]
@@ -56,7 +57,7 @@ def python(rival: str, progress: Progress) -> Path:
 
 def _fill(folder: Path, lock: Path, torch: Path, rival: str, note: Callable[[str], None]) -> None:
     _run([install.base_python(), "-m", "venv", "--without-pip", str(folder)])
-    install.packages(folder, lock, note)
+    install.Packages(rival, lock, TORCH.machines, TORCH.trimmed).install(folder, note)
     # Only now: pip would take what torch's environment has for this one's own. Here the nearer package wins.
     (own,) = folder.glob("lib/python3*/site-packages")
     (shared,) = torch.glob("lib/python3*/site-packages")

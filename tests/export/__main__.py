@@ -8,13 +8,13 @@ from __future__ import annotations
 import sys
 
 from sluiceway.errors import SluicewayError
-from sluiceway.pipeline.torch_export import environment
+from sluiceway.pipeline.torch_export.environment import TORCH
 from sluiceway.progress import Progress
 from tests import models
 
 if __name__ == "__main__":
     try:
-        environment.python(Progress())
+        TORCH.python(Progress())
         models.fetch("smollm2")
     except SluicewayError as error:
         print(error.render(), file=sys.stderr)

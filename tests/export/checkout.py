@@ -15,7 +15,7 @@ import yaml
 from filelock import FileLock
 
 from sluiceway.pipeline.recipe import FOLDER
-from sluiceway.pipeline.torch_export import environment
+from sluiceway.pipeline.torch_export.environment import TORCH
 from sluiceway.progress import Progress
 from tests.export.tiny_models import WORDS
 from tests.unit.pipeline import tiny
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def python() -> str:
-    return str(environment.python(Progress()))
+    return str(TORCH.python(Progress()))
 
 
 def checkpoints(shared: Path) -> Path:

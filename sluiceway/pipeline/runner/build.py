@@ -15,7 +15,8 @@ from sluiceway.pipeline.runner.record import Record
 from sluiceway.pipeline.runner.spawn import Job, Outcome
 from sluiceway.pipeline.runner.stage import Stage
 from sluiceway.pipeline.runner.work import Work
-from sluiceway.pipeline.torch_export import choice, environment
+from sluiceway.pipeline.torch_export import choice
+from sluiceway.pipeline.torch_export.environment import TORCH
 from sluiceway.progress import Progress, human_seconds
 
 _CALL = "sluiceway.pipeline.runner.steps:run"
@@ -52,7 +53,7 @@ class Builder:
     work: Work
     progress: Progress
     run: Callable[[Job], Outcome] = spawn.run
-    torch: Callable[[Progress], Path] = environment.python
+    torch: Callable[[Progress], Path] = TORCH.python
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
 

@@ -1,4 +1,4 @@
-"""The environment of torch: made once, whole or not at all. pip is a stand-in that says what pip says."""
+"""An environment of its own: made once, whole or not at all. pip is a stand-in that says what pip says."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from sluiceway.errors import SluicewayError, UserError
-from sluiceway.pipeline.torch_export import environment, install
+from sluiceway.pipeline.environment import environment, install
+from sluiceway.pipeline.torch_export.environment import TORCH
 from sluiceway.progress import Progress
 
 Note = Callable[[str], None]
@@ -24,19 +25,19 @@ def filled(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The environments that were filled: by a stand-in, and tried by nobody."""
     made: list[Path] = []
 
-    def packages(folder: Path, lock: Path, note: Note) -> None:
-        assert lock.is_file()
+    def packages(asked: install.Packages, folder: Path, note: Note) -> None:
+        assert asked.lock.is_file()
         time.sleep(0.2)  # long enough for a second one to ask
         made.append(folder)
 
-    def run(command: list[str]) -> None:
+    def run(command: list[str], whose: str, hint: str) -> None:
         if "venv" in command:
             python = Path(command[-1], "bin", "python")
             python.parent.mkdir(parents=True)
             python.touch()
 
-    monkeypatch.setattr(install, "packages", packages)
-    monkeypatch.setattr(environment, "_run", run)
+    monkeypatch.setattr(install.Packages, "install", packages)
+    monkeypatch.setattr(install, "run_python", run)
     return made
 
 
@@ -45,17 +46,17 @@ def quiet() -> Progress:
 
 
 def test_it_is_made_on_the_first_call_and_kept_by_its_lock(tmp_path: Path, filled: list[Path]) -> None:
-    first = environment.python(quiet(), tmp_path)
-    assert first == tmp_path / environment.digest() / "bin" / "python"
+    first = TORCH.python(quiet(), tmp_path)
+    assert first == tmp_path / TORCH.digest() / "bin" / "python"
     assert first.is_file()
-    assert environment.python(quiet(), tmp_path) == first
+    assert TORCH.python(quiet(), tmp_path) == first
     assert len(filled) == 1
-    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == [environment.digest()]
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == [TORCH.digest()]
 
 
 def test_two_that_ask_at_once_get_one_installation(tmp_path: Path, filled: list[Path]) -> None:
     got: list[Path] = []
-    threads = [threading.Thread(target=lambda: got.append(environment.python(quiet(), tmp_path))) for _ in range(2)]
+    threads = [threading.Thread(target=lambda: got.append(TORCH.python(quiet(), tmp_path))) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -65,27 +66,27 @@ def test_two_that_ask_at_once_get_one_installation(tmp_path: Path, filled: list[
 
 
 def test_a_failure_leaves_nothing_behind(tmp_path: Path, filled: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(folder: Path, lock: Path, note: Note) -> None:
+    def broken(asked: install.Packages, folder: Path, note: Note) -> None:
         (folder / "half").write_text("a package")
-        raise install.failure("ERROR: [Errno 28] No space left on device")
+        raise asked.failure("ERROR: [Errno 28] No space left on device")
 
-    monkeypatch.setattr(install, "packages", broken)
+    monkeypatch.setattr(install.Packages, "install", broken)
     with pytest.raises(UserError, match="full"):
-        environment.python(quiet(), tmp_path)
+        TORCH.python(quiet(), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
 def test_what_a_killed_installation_left_is_swept(tmp_path: Path, filled: list[Path]) -> None:
     (tmp_path / ".making-1" / "bin").mkdir(parents=True)
-    environment.python(quiet(), tmp_path)
+    TORCH.python(quiet(), tmp_path)
     assert not (tmp_path / ".making-1").exists()
 
 
 def test_too_small_a_disk_is_told_before_anything_is_fetched(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="free disk") as caught:
-        environment.require_space(tmp_path, 10**9)
+        TORCH.require_space(tmp_path, 10**9)
     assert "SLUICEWAY_CACHE_DIR" in (caught.value.hint or "")
-    environment.require_space(tmp_path, 10**11)
+    TORCH.require_space(tmp_path, 10**11)
 
 
 def test_environments_that_nobody_used_for_a_month_go(tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ def test_packages_are_fetched_beside_the_environment_and_only_with_their_hashes(
     says = "Collecting a\n  Downloading a-1.whl (539.1 MB)\n  Downloading b-1.whl (1.5 GB)\nInstalling collected: a\n"
     folder = stand_in(tmp_path, monkeypatch, says, 0)
     notes: list[str] = []
-    install.packages(folder, environment.LOCK, notes.append)
+    TORCH.packages().install(folder, notes.append)
     asked = (tmp_path / "pip.asked").read_text("utf-8")
     assert asked.startswith(f"{folder}/fetched ")
     assert "--require-hashes" in asked
@@ -132,7 +133,7 @@ def test_packages_are_fetched_beside_the_environment_and_only_with_their_hashes(
 
 def test_what_only_a_graphics_card_opens_is_taken_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = stand_in(tmp_path, monkeypatch, "", 0)
-    install.packages(folder, environment.LOCK, lambda _: None)
+    TORCH.packages().install(folder, lambda _: None)
     left = sorted(path.name for path in folder.rglob("*") if path.is_file())
     assert left == ["libcudnn.so.9"]
     assert not list(folder.rglob("include"))
@@ -160,12 +161,12 @@ def test_what_pip_can_not_do_is_one_error_with_what_to_do(
 ) -> None:
     folder = stand_in(tmp_path, monkeypatch, said, 1)
     with pytest.raises(SluicewayError, match=told) as caught:
-        install.packages(folder, environment.LOCK, lambda _: None)
+        TORCH.packages().install(folder, lambda _: None)
     assert hint in (caught.value.hint or "")
 
 
 def test_the_lock_pins_everything_by_its_hash_and_leaves_out_what_the_processor_needs_not() -> None:
-    lines = environment.LOCK.read_text("utf-8").splitlines()
+    lines = TORCH.lock.read_text("utf-8").splitlines()
     names = [line.partition("==")[0] for line in lines if line[:1].isalnum()]
     assert {"torch", "transformers", "onnxscript", "onnxruntime", "numpy"} <= set(names)
     assert not {"triton", "cuda-toolkit", "nvidia-cusolver"} & set(names)

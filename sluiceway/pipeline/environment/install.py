@@ -1,4 +1,4 @@
-"""pip fills an environment from a lock with hashes; what only a graphics card would open is taken out again."""
+"""pip fills an environment from a lock with hashes; what nothing would open is taken out again."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -21,14 +22,6 @@ _QUIET: Final = ("--disable-pip-version-check", "--progress-bar", "off", "--no-c
 _PATIENCE: Final = ("--timeout", "30", "--retries", "3")
 _FETCHED: Final = re.compile(r"Downloading \S+ \(([\d.]+) (kB|MB|GB)\)")
 _MB: Final = {"kB": 0.001, "MB": 1.0, "GB": 1000.0}
-TRIMMED: Final = (
-    "nvidia/cudnn/lib/libcudnn_*",
-    "nvidia/nvshmem/lib/*.bc",
-    "nvidia/nvshmem/lib/*.a",
-    "nvidia/*/lib/libnvperf_*",
-    "torch/include",
-)
-"""1.1 GB that no process without a graphics card opens; the libraries that torch itself is linked to stay."""
 
 
 def base_python() -> str:
@@ -45,14 +38,46 @@ def run_python(command: list[str], whose: str, hint: str) -> None:
         raise SluicewayError(message, path=command[0], hint=hint)
 
 
-def packages(folder: Path, lock: Path, note: Callable[[str], None]) -> None:
-    """What ``lock`` names into the environment ``folder``, which has no pip of its own. SluicewayError."""
-    scratch = folder / "fetched"
-    scratch.mkdir()
-    python = str(folder / "bin" / "python")
-    command = [sys.executable, "-m", "pip", "--python", python, "install", *_PIP, *_QUIET, *_PATIENCE, "-r", str(lock)]
-    # pip fetches everything before it unpacks anything: beside the environment, where the space was looked at.
-    env = {**os.environ, "TMPDIR": str(scratch), "PYTHONUNBUFFERED": "1"}
+@dataclass(frozen=True)
+class Packages:
+    """What ``lock`` names, for the environment of ``whose``; the other fields as in `Environment`."""
+
+    whose: str
+    lock: Path
+    machines: str
+    trimmed: tuple[str, ...] = ()
+
+    def install(self, folder: Path, note: Callable[[str], None]) -> None:
+        """Puts them into the environment ``folder``, which has no pip of its own. SluicewayError."""
+        scratch = folder / "fetched"
+        scratch.mkdir()
+        python = str(folder / "bin" / "python")
+        options = (*_PIP, *_QUIET, *_PATIENCE, "-r", str(self.lock))
+        command = [sys.executable, "-m", "pip", "--python", python, "install", *options]
+        # pip fetches everything before it unpacks anything: beside the environment, where the space was looked at.
+        code, said = _watched(command, {**os.environ, "TMPDIR": str(scratch), "PYTHONUNBUFFERED": "1"}, note)
+        if code:
+            raise self.failure(said)
+        shutil.rmtree(scratch)
+        self.trim(folder)
+
+    def trim(self, folder: Path) -> None:
+        for site in folder.glob("lib/python3*/site-packages"):
+            for pattern in self.trimmed:
+                for path in site.glob(pattern):
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def failure(self, said: str) -> SluicewayError:
+        """What pip said, as one error with what to do."""
+        if "No space left" in said:
+            hint = "free some space there, or name a folder on another disk in SLUICEWAY_CACHE_DIR"
+            return UserError("the disk of the cache is full", path=self.whose, hint=hint)
+        message, hint = _understood(said, self.machines)
+        return SluicewayError(message, path=self.whose, hint=hint)
+
+
+def _watched(command: list[str], env: dict[str, str], note: Callable[[str], None]) -> tuple[int, str]:
+    """pip's exit code and its last words; ``note`` gets how far it is."""
     tail: deque[str] = deque(maxlen=12)
     megabytes = 0.0
     with subprocess.Popen(
@@ -70,38 +95,23 @@ def packages(folder: Path, lock: Path, note: Callable[[str], None]) -> None:
         except BaseException:
             child.kill()
             raise
-    if child.returncode:
-        raise failure("\n".join(tail))
-    shutil.rmtree(scratch)
-    trim(folder)
+    return child.returncode, "\n".join(tail)
 
 
-def trim(folder: Path) -> None:
-    """Takes TRIMMED out of the environment."""
-    for site in folder.glob("lib/python3*/site-packages"):
-        for pattern in TRIMMED:
-            for path in site.glob(pattern):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
-def failure(said: str) -> SluicewayError:
-    """What pip said, as one error with what to do."""
-    path = "torch"
-    if "No space left" in said:
-        hint = "free some space there, or name a folder on another disk in SLUICEWAY_CACHE_DIR"
-        return UserError("the disk of the cache is full", path=path, hint=hint)
+def _understood(said: str, machines: str) -> tuple[str, str]:
+    """A message and a hint."""
     if "DO NOT MATCH THE HASHES" in said:
         hint = "what the package index serves isn't what was locked: find out why before you trust it"
-        return SluicewayError("a package has another sha256 than the lock says", path=path, hint=hint)
+        return "a package has another sha256 than the lock says", hint
     if "No module named pip" in said:
-        hint = "run make setup, or install pip into this virtual environment"
-        return SluicewayError("this Python has no pip to install it with", path=path, hint=hint)
+        return (
+            "this Python has no pip to install it with",
+            "run make setup, or install pip into this virtual environment",
+        )
     if "connection broken" in said or "Max retries" in said or "Read timed out" in said:
         hint = "check the network, or which index pip asks (`pip config list`), then run the same command again"
-        return SluicewayError("pip can't reach its package index", path=path, hint=hint)
+        return "pip can't reach its package index", hint
     if "No matching distribution" in said:
-        hint = "torch has wheels for Linux (x86-64, ARM), macOS on ARM and Windows, and for Python 3.11 to 3.14"
-        return SluicewayError("a package of the lock has no wheel for this machine", path=path, hint=hint)
+        return "a package of the lock has no wheel for this machine", machines
     last = " ".join(line.strip() for line in said.splitlines()[-3:]) or "no message"
-    hint = "the words above are pip's; then run the same command again"
-    return SluicewayError(f"pip couldn't install it: {last[:300]}", path=path, hint=hint)
+    return f"pip couldn't install it: {last[:300]}", "the words above are pip's; then run the same command again"
