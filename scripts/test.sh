@@ -11,9 +11,10 @@ trap 'kill $vitest $shown 2>/dev/null || true; rm -f "$log"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# What real models are tested on, once; where it can't be had, those tests are skipped and say so.
-weights() {
+# What real models and signatures are tested with, once; where it can't be had, those tests are skipped and say so.
+fetched() {
     .venv/bin/python -m tests.models "$@" || echo "no real weights: the tests of real models are skipped" >&2
+    .venv/bin/python -m tests.signer || echo "no model-signing: the tests of signatures are skipped" >&2
 }
 
 # At the very end, since that is what is read first: which of vitest's tests failed, and why.
@@ -23,7 +24,7 @@ end() {
 }
 
 case " $* " in *" --all "*)
-    weights
+    fetched
     # Long ones put a whole stage under load and watch it: nothing runs beside them.
     SLUICEWAY_TEST_ALL=1 node node_modules/vitest/vitest.mjs run >"$log" 2>&1 &
     vitest=$!
@@ -35,7 +36,7 @@ case " $* " in *" --all "*)
     end
     ;;
 esac
-weights minilm
+fetched minilm
 # Vitest mostly waits on real clocks, so the two share the machine well; each prints whole, pytest's first.
 node node_modules/vitest/vitest.mjs run >"$log" 2>&1 &
 vitest=$!

@@ -16,6 +16,7 @@ from sluiceway.cli import (
     models_publish,
     models_pull,
     models_show,
+    models_sign,
     models_verify,
 )
 from sluiceway.cli.context import find_workspace
@@ -50,6 +51,7 @@ for verb in (
     models_build,
     models_evaluate,
     models_fit,
+    models_sign,
     models_verify,
     models_publish,
     models_lora,

@@ -1,20 +1,28 @@
-"""``sluiceway models verify``: whether a package is whole, unchanged and fit for a runtime."""
+"""``sluiceway models verify``: whether a package is whole, unchanged, fit for a runtime, and signed by whom it says."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from sluiceway.cli.output import JsonFlag, print_json, print_text
 from sluiceway.errors import UserError
+from sluiceway.progress import Progress
+
+if TYPE_CHECKING:
+    from sluiceway.pipeline.package import Manifest
 
 Folder = Annotated[Path, typer.Argument(help="The folder that holds model.json.", metavar="FOLDER")]
 Runtimes = Annotated[
     list[str] | None,
     typer.Option("--runtime", help="A runtime that is to load it, onnxruntime=1.30.0; else the one installed here."),
+]
+Public = Annotated[
+    Path | None,
+    typer.Option("--key", help="The public key, in PEM, of who must have signed the package.", metavar="PUBLIC"),
 ]
 
 
@@ -22,8 +30,11 @@ def register(app: typer.Typer) -> None:
     app.command("verify")(verify_)
 
 
-def verify_(folder: Folder, runtime: Runtimes = None, as_json: JsonFlag = False) -> None:
-    """Check every file of the package in FOLDER by its sha256, and that nothing else lies there."""
+def verify_(folder: Folder, runtime: Runtimes = None, key: Public = None, as_json: JsonFlag = False) -> None:
+    """Check every file of the package in FOLDER by its sha256, and that nothing else lies there.
+
+    With --key also that its signature is of all of it, and by that key.
+    """
     from sluiceway.pipeline.package import installed, verify
 
     stated = _versions(runtime or [])
@@ -33,11 +44,36 @@ def verify_(folder: Folder, runtime: Runtimes = None, as_json: JsonFlag = False)
             known = ", ".join(f"{each}={oldest}" for each, oldest in sorted(manifest.runtime.items()))
             hint = f"those that it names, each with the oldest version: {known or 'none'}"
             raise UserError("the package names no such runtime", path="--runtime", got=name, hint=hint)
+    signature = _signature(folder, manifest, key)
+    files = len(manifest.files) + 1
     if as_json:
-        print_json({"folder": str(folder), "model": manifest.model, "files": len(manifest.files) + 1, "sound": True})
+        found = {"folder": str(folder), "model": manifest.model, "files": files, "sound": True, "signature": signature}
+        print_json(found)
         return
     size = sum(file.bytes for file in manifest.files)
-    print_text(f"sound: {manifest.model}, {manifest.precision}, {len(manifest.files) + 1} files, {size} bytes")
+    said = {
+        "none": "",
+        "unchecked": "; signed, by whom was not looked at: --key PUBLIC does",
+        "good": f"; signed by {key}",
+    }
+    print_text(f"sound: {manifest.model}, {manifest.precision}, {files} files, {size} bytes{said[signature]}")
+
+
+def _signature(folder: Path, manifest: Manifest, key: Path | None) -> Literal["none", "unchecked", "good"]:
+    """UserError for a signature of something else, and with ``key`` for one that isn't by it or isn't there."""
+    from sluiceway.pipeline.package.manifest import SIGNATURE
+    from sluiceway.pipeline.signing import bundle, call
+    from sluiceway.pipeline.signing.environment import SIGNING
+
+    if key is None:
+        if not (folder / SIGNATURE).exists():
+            return "none"
+        bundle.require_of(folder, manifest)
+        return "unchecked"
+    public = call.a_file(key, "--key")
+    bundle.require_of(folder, manifest)  # before anything is installed
+    call.check(folder, manifest, public, SIGNING.python(Progress()))
+    return "good"
 
 
 def _versions(stated: list[str]) -> dict[str, str]:

@@ -64,6 +64,10 @@ class Environment:
             prune(root, folder, time.time())
         return folder / "bin" / "python"
 
+    def found(self, cache: Path | None = None) -> Path | None:
+        """The interpreter, where it was installed before; nothing is fetched."""
+        return _finished((cache or cache_dir() / self.folder) / self.digest())
+
     def digest(self) -> str:
         """What decides an environment: its lock, how it is installed, the Python and the machine it is for."""
         place = f"{install.VERSION} {sys.version} {platform.machine()}"

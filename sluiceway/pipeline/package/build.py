@@ -14,7 +14,18 @@ from sluiceway.errors import UserError
 from sluiceway.pipeline.checks import Facts, Limits, check_model, check_shapes
 from sluiceway.pipeline.checks import Port as CheckedPort
 from sluiceway.pipeline.package import sbom, tokenizer
-from sluiceway.pipeline.package.manifest import NAME, Chat, File, Graph, Lineage, Manifest, Port, Role, Tokenizer
+from sluiceway.pipeline.package.manifest import (
+    NAME,
+    SIGNATURE,
+    Chat,
+    File,
+    Graph,
+    Lineage,
+    Manifest,
+    Port,
+    Role,
+    Tokenizer,
+)
 from sluiceway.pipeline.package.verify import sha256_of, verify
 from sluiceway.pipeline.types import Model
 
@@ -44,7 +55,6 @@ class Meta:
     licence: str | None = None
     batches: Sequence[tuple[int, int]] = ()
     sbom: bool = True
-    signature: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,13 +73,6 @@ def package(model: Model, meta: Meta, out: Path, *, source: Path | None = None) 
     The same input gives the same bytes. UserError when the model doesn't suit its runtimes, lacks a file, or its copy
     doesn't load and run; then ``out`` is left as it was.
     """
-    if meta.signature:
-        raise UserError(
-            "packages can't be signed yet: the library for it does not import as it is released",
-            path="package.signature",
-            got=True,
-            hint="write signature: false; the sha256 of every file is in model.json either way",
-        )
     if out.exists() and any(out.iterdir()):
         raise UserError("the folder isn't empty", path=str(out), hint="name one that is, or that isn't there yet")
     facts = check_model(model, Limits(runtimes=meta.runtime))
@@ -94,7 +97,7 @@ def _names(folder: Path, facts: Facts) -> list[str]:
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
         hidden = any(part.startswith(".") for part in name.split("/"))
-        if path.is_file() and not hidden and not name.endswith(_LEFT_OUT) and name not in (NAME, sbom.NAME):
+        if path.is_file() and not hidden and not name.endswith(_LEFT_OUT) and name not in (NAME, SIGNATURE, sbom.NAME):
             names.add(name)
     return sorted(names)
 

@@ -18,6 +18,8 @@ from sluiceway.settings.faults import told
 from sluiceway.settings.fields import Block, Listed, ModelName, Rows, matching
 
 NAME: Final = "model.json"
+SIGNATURE: Final = "model.sig"
+"""Beside it, where the package is signed. Neither lists itself, and the second is of all others."""
 FORMAT: Final = 1
 MOST_BYTES: Final = 4 << 20
 _AGAIN = "build the package again: it is written by `sluiceway models build`"
@@ -153,5 +155,7 @@ def _check_names(manifest: Manifest, shown: str) -> None:
     twice = next((name for at, name in enumerate(names) if name in names[:at] or name == NAME), None)
     if twice:
         raise UserError("a file stands twice", path=f"{shown}: files", got=twice, hint=_AGAIN)
+    if SIGNATURE in names:
+        raise UserError("lists its own signature", path=f"{shown}: files", got=SIGNATURE, hint=_AGAIN)
     if "model.onnx" not in names:
         raise UserError("lists no model.onnx", path=f"{shown}: files", hint=_AGAIN)

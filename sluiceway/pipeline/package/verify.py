@@ -13,7 +13,7 @@ from typing import Final
 from sluiceway.errors import UserError
 from sluiceway.pipeline.checks import Limits, check_model
 from sluiceway.pipeline.package import tokenizer
-from sluiceway.pipeline.package.manifest import NAME, File, Manifest, read
+from sluiceway.pipeline.package.manifest import NAME, SIGNATURE, File, Manifest, read
 from sluiceway.pipeline.types import Model
 
 _AGAIN: Final = "pull it again, or build it again from its recipe"
@@ -28,7 +28,7 @@ def installed() -> dict[str, str]:
 def verify(
     folder: Path, runtime: Mapping[str, str] | None = None, tell: Callable[[int], None] = lambda size: None
 ) -> Manifest:
-    """The manifest of the package in ``folder``, when all of it is there, unchanged, and nothing else.
+    """The manifest of the package in ``folder``, when all of it is there, unchanged, and nothing else but a signature.
 
     ``runtime``: versions by name that are to load it; those that aren't named aren't looked at. ``tell`` gets the
     bytes that were read. Reads every byte and runs nothing. UserError for the first fault.
@@ -39,7 +39,7 @@ def verify(
     manifest = read(folder / NAME)
     listed = {file.name: file for file in manifest.files}
     for name in names:
-        if name not in listed and name != NAME:
+        if name not in listed and name not in (NAME, SIGNATURE):
             raise UserError("a file that model.json doesn't list", path=str(folder / name), hint=_EXTRA)
     for name in listed:
         if name not in names:

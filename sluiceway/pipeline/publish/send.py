@@ -12,10 +12,11 @@ from pydantic import TypeAdapter, ValidationError
 from sluiceway.catalog.model import FileName
 from sluiceway.domain.model import ModelRef
 from sluiceway.errors import SluicewayError, UserError
-from sluiceway.pipeline.package.manifest import NAME, Manifest
+from sluiceway.pipeline.package.manifest import NAME, SIGNATURE, Manifest
 from sluiceway.pipeline.package.verify import sha256_of
 from sluiceway.pipeline.publish.shelf import Bucket, Record, RecordFile, record, record_key, same
 from sluiceway.pipeline.publish.stated import Stated
+from sluiceway.pipeline.signing import bundle
 
 PART: Final = 8 << 20
 PARALLEL: Final = 4
@@ -33,13 +34,16 @@ class Published:
 
 
 def described(folder: Path, manifest: Manifest) -> tuple[RecordFile, ...]:
-    """All files of a verified package, model.json too. UserError for one that a version can't have."""
+    """All files of a verified package, model.json and a signature too. UserError for one that a version can't have."""
     found = [RecordFile(name=f.name, sha256=f.sha256, bytes=f.bytes) for f in manifest.files if f.bytes]
     if empty := next((file.name for file in manifest.files if not file.bytes), None):
         hint = "take it out of the model's folder, and build the package again"
         raise UserError("an empty file can't be published", path=str(folder / empty), hint=hint)
-    own = folder / NAME
-    found.append(RecordFile(name=NAME, sha256=sha256_of(own), bytes=own.stat().st_size))
+    own = [folder / NAME]
+    if (folder / SIGNATURE).is_file():
+        bundle.require_of(folder, manifest)
+        own.append(folder / SIGNATURE)
+    found += [RecordFile(name=path.name, sha256=sha256_of(path), bytes=path.stat().st_size) for path in own]
     for file in found:
         try:
             TypeAdapter(FileName).validate_python(file.name)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from sluiceway.pipeline.runner.record import Record
 from sluiceway.pipeline.runner.spawn import Job, Outcome
 from sluiceway.pipeline.runner.stage import Stage
 from sluiceway.pipeline.runner.work import Work
+from sluiceway.pipeline.signing.call import named_key
+from sluiceway.pipeline.signing.environment import SIGNING
 from sluiceway.pipeline.torch_export import choice
 from sluiceway.pipeline.torch_export.environment import TORCH
 from sluiceway.progress import Progress, human_seconds
@@ -45,7 +48,8 @@ class Built:
 class Builder:
     """``root``: the checkout; ``cache``: where fetched sources are kept. ``run`` starts a stage's process.
 
-    ``torch`` gives the interpreter that has torch, and installs it if need be.
+    ``torch`` and ``signer`` give the interpreters that have torch and model-signing, and install them if need be.
+    ``env``: where the key of a package that is to be signed is named.
     """
 
     root: Path
@@ -54,6 +58,8 @@ class Builder:
     progress: Progress
     run: Callable[[Job], Outcome] = spawn.run
     torch: Callable[[Progress], Path] = TORCH.python
+    signer: Callable[[Progress], Path] = SIGNING.python
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ)
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], float] = time.time
 
@@ -63,6 +69,8 @@ class Builder:
         Raises what a stage raised, with its name. A limit that isn't kept is told in the result.
         """
         planned = plan(recipe, self.root)
+        if recipe.package.signature:
+            named_key(self.env)  # told before an hour's work, not after it
         with self.work.locked(self.progress, recipe.name):
             if fresh:
                 self.work.forget()
@@ -84,11 +92,11 @@ class Builder:
         number = f"{len(before) + 1}/{len(planned.stages)}"
         if found := self.work.finished(stage):
             return Made(stage, found, True)
-        python = self._torch(recipe, stage)
+        own = self._own(recipe, stage)
         title = f"{recipe.name}{label} {number} {stage.kind}"
         with self.progress.step(title, self.work.expected(stage)) as note, self.work.making(stage) as scratch:
             started = self.clock()
-            outcome = self.run(self._job(recipe, stage, before, scratch / record.OUT, python))
+            outcome = self.run(self._job(recipe, stage, before, scratch / record.OUT, own))
             seconds = self.clock() - started
             peak = max(outcome.peak_mb, outcome.report.get("torch", {}).get("peak_mb", 0.0))
             made = record.made(stage, scratch / record.OUT, outcome.report, seconds, peak)
@@ -96,13 +104,15 @@ class Builder:
             self.work.keep(stage, scratch, made)
         return Made(stage, made, False)
 
-    def _torch(self, recipe: Recipe, stage: Stage) -> Path | None:
-        """For an export that needs torch: the installation takes minutes, and shows its progress only from here."""
-        if stage.kind != "export" or choice.tool(recipe.export, self.work.out(stage.inputs[0])) != "torch":
-            return None
-        return self.torch(self.progress)
+    def _own(self, recipe: Recipe, stage: Stage) -> dict[str, str]:
+        """Interpreters of their own that the stage needs: an installation shows its progress only from here."""
+        if stage.kind == "export" and choice.tool(recipe.export, self.work.out(stage.inputs[0])) == "torch":
+            return {"torch": str(self.torch(self.progress))}
+        if stage.kind == "package" and recipe.package.signature:
+            return {"signer": str(self.signer(self.progress))}
+        return {}
 
-    def _job(self, recipe: Recipe, stage: Stage, before: list[Made], out: Path, torch: Path | None) -> Job:
+    def _job(self, recipe: Recipe, stage: Stage, before: list[Made], out: Path, own: Mapping[str, str]) -> Job:
         arguments: dict[str, Any] = {
             "root": str(self.root),
             "cache": str(self.cache),
@@ -113,7 +123,7 @@ class Builder:
             "inputs": [str(self.work.out(each)) for each in stage.inputs],
             "reports": [{"kind": each.stage.kind, **each.record.report} for each in before],
             "out": str(out),
-            "torch": None if torch is None else str(torch),
+            **own,
         }
         return Job(_CALL, arguments, f"{recipe.file}: {stage.kind}")
 

@@ -18,7 +18,8 @@ class Step:
     """``inputs``: the folders of the stages that it reads, in their order. ``out`` is there, and empty.
 
     ``block``: a pass as its recipe has it; ``reports``: those of the stages before it, in their order, each with its
-    ``kind``. ``cache``: where fetched sources are kept. ``torch``: the interpreter that has it, where it is needed.
+    ``kind``. ``cache``: where fetched sources are kept. ``torch``, ``signer``: the interpreters that have torch and
+    model-signing, where they are needed.
     """
 
     recipe: Recipe
@@ -30,6 +31,7 @@ class Step:
     reports: list[dict[str, Any]]
     out: Path
     torch: Path | None = None
+    signer: Path | None = None
 
 
 def limits(recipe: Recipe) -> Limits:

@@ -31,12 +31,13 @@ def run(
     reports: list[dict[str, Any]],
     out: str,
     torch: str | None = None,
+    signer: str | None = None,
 ) -> dict[str, Any]:
     """Makes one stage in ``out`` and returns its report. Arguments and report are plain JSON."""
     recipe = load(Path(root), file, document)
     folders = tuple(Path(folder) for folder in inputs)
-    python = None if torch is None else Path(torch)
-    step = Step(recipe, Path(root), Path(cache), kind, block, folders, reports, Path(out), python)
+    own = [Path(python) if python else None for python in (torch, signer)]
+    step = Step(recipe, Path(root), Path(cache), kind, block, folders, reports, Path(out), *own)
     return _STEPS.get(kind, _pass)(step)
 
 

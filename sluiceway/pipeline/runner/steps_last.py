@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +11,7 @@ from sluiceway.errors import SluicewayError, UserError
 from sluiceway.pipeline.checks import check_model, check_shapes
 from sluiceway.pipeline.package import Meta, package
 from sluiceway.pipeline.runner.step import GRAPH, Step, limits
+from sluiceway.pipeline.signing import call as signing
 from sluiceway.pipeline.torch_export import choice
 from sluiceway.pipeline.types import Model
 
@@ -96,10 +98,15 @@ def pack(step: Step) -> dict[str, Any]:
         licence=recipe.package.licence,
         batches=[(rows, length) for rows, length in recipe.validate.batches],
         sbom=recipe.package.sbom,
-        signature=recipe.package.signature,
     )
     made = package(Model(last / GRAPH), meta, step.out, source=checkpoint)
-    return {"digest": made.digest, "files": [file.name for file in made.manifest.files]}
+    if step.signer is not None:
+        signing.sign(step.out, signing.named_key(os.environ), step.signer)
+    return {
+        "digest": made.digest,
+        "files": [file.name for file in made.manifest.files],
+        "signed": step.signer is not None,
+    }
 
 
 def precision(kinds: list[str]) -> str:

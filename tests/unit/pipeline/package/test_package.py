@@ -235,11 +235,6 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
         package(model, META, model.folder)
 
 
-def test_a_signature_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"package\.signature: packages can't be signed yet"):
-        package(made(tmp_path), replace(META, signature=True), tmp_path / "out")
-
-
 def test_the_bill_of_materials_lists_every_other_file(tmp_path: Path) -> None:
     built: Package = package(made(tmp_path), META, tmp_path / "out")
     bill = json.loads((built.folder / "sbom.cdx.json").read_text())

@@ -205,7 +205,7 @@ def test_torch_is_installed_only_for_an_export_that_needs_it(tmp_path: Path) -> 
         asked.append("torch")
         return tmp_path / "python"
 
-    stages = Stages(hooks={"source": glm, "export": lambda job: seen.append(job.arguments["torch"])})
+    stages = Stages(hooks={"source": glm, "export": lambda job: seen.append(job.arguments.get("torch"))})
     found = checkout(tmp_path, export={"kind": "encoder"})
     replace(builder(tmp_path, stages), torch=torch).build(found)
     assert (asked, seen) == (["torch"], [str(tmp_path / "python")])
@@ -214,6 +214,24 @@ def test_torch_is_installed_only_for_an_export_that_needs_it(tmp_path: Path) -> 
     given = checkout(tmp_path, export={"kind": "given"})
     replace(builder(tmp_path, stages), torch=torch).build(given)
     assert (asked, seen[-1]) == (["torch"], None)
+
+
+def test_a_build_that_signs_asks_for_its_key_first_and_for_the_library_last(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def signer(_progress: object) -> Path:
+        asked.append("signer")
+        return tmp_path / "python"
+
+    stages = Stages(hooks={"package": lambda job: asked.append(job.arguments["signer"])})
+    found = checkout(tmp_path, package={"signature": True})
+    with pytest.raises(UserError, match="names no key"):
+        replace(builder(tmp_path, stages), signer=signer, env={}).build(found)
+    assert stages.asked == []
+    (tmp_path / "key.pem").touch()
+    env = {"SLUICEWAY_SIGNING_KEY": str(tmp_path / "key.pem")}
+    replace(builder(tmp_path, stages), signer=signer, env=env).build(found)
+    assert (stages.asked, asked) == (ALL, ["signer", str(tmp_path / "python")])
 
 
 def test_the_peak_of_torchs_own_process_is_the_stages(tmp_path: Path) -> None:

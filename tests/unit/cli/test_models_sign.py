@@ -1,0 +1,117 @@
+"""``sluiceway models sign`` and ``verify --key``, and a recipe whose package is signed, by the real library."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from sluiceway.cli.main import app
+from sluiceway.errors import UserError
+from sluiceway.pipeline.signing.environment import SIGNING
+from tests import signer
+from tests.unit.pipeline import tiny
+from tests.unit.pipeline.publish.conftest import built
+
+__all__ = ["built"]
+
+pytestmark = pytest.mark.skipif(SIGNING.found() is None, reason=signer.MISSING)
+RECIPE = {
+    "model": "tiny",
+    "task": "embed",
+    "source": {"folder": "tiny"},
+    "export": {"kind": "given"},
+    "passes": [{"kind": "int8-dynamic"}],
+    "validate": {"data": "tiny.jsonl", "min_cosine": 0.9, "rounds": 0},
+    "package": {"signature": True},
+}
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return signer.key_pair(tmp_path_factory.mktemp("keys"), "ours")
+
+
+@pytest.fixture
+def package(tmp_path: Path, built: Path) -> Path:
+    return Path(shutil.copytree(built, tmp_path / "package"))
+
+
+def run(*words: object, **env: str) -> Result:
+    return CliRunner(env=env).invoke(app, ["models", *map(str, words)])
+
+
+def verified(folder: Path, *more: object) -> str:
+    done = run("verify", folder, *more, "--json")
+    assert done.exit_code == 0, done.exception
+    return str(json.loads(done.stdout)["signature"])
+
+
+def refused(*words: object) -> UserError:
+    error = run(*words).exception
+    assert isinstance(error, UserError), error
+    return error
+
+
+def test_a_package_is_signed_and_checked_by_two_commands(package: Path, keys: tuple[Path, Path]) -> None:
+    assert verified(package) == "none"
+    done = run("sign", package, "--key", keys[0])
+    assert done.exit_code == 0, done.exception
+    assert f"sluiceway models verify {package} --key" in done.stderr
+    assert verified(package) == "unchecked"
+    assert "was not looked at: --key PUBLIC" in run("verify", package).stdout
+    assert verified(package, "--key", keys[1]) == "good"
+    assert f"signed by {keys[1]}" in run("verify", package, "--key", keys[1]).stdout
+
+
+def test_the_key_may_be_named_by_a_variable_and_the_answer_be_json(package: Path, keys: tuple[Path, Path]) -> None:
+    done = run("sign", package, "--json", SLUICEWAY_SIGNING_KEY=str(keys[0]))
+    told = json.loads(done.stdout)
+    files = [path for path in package.rglob("*") if path.is_file()]
+    assert (told["signature"], told["files"]) == (str(package / "model.sig"), len(files) - 1)
+    assert "PRIVATE" not in done.stdout + done.stderr
+
+
+def test_what_was_changed_since_it_was_signed_is_told(package: Path, keys: tuple[Path, Path]) -> None:
+    run("sign", package, "--key", keys[0])
+    manifest = (package / "model.json").read_text("utf-8")
+    (package / "model.json").write_text(manifest.replace('"fp32"', '"fp16"'), "utf-8")
+    for words in (("verify", package), ("verify", package, "--key", keys[1])):
+        assert "of another file of this name" in str(refused(*words))
+
+
+def test_an_unsigned_package_and_a_missing_key_are_told_with_what_to_do(
+    package: Path, keys: tuple[Path, Path], tmp_path: Path
+) -> None:
+    assert "isn't signed" in str(refused("verify", package, "--key", keys[1]))
+    assert "no such file" in str(refused("verify", package, "--key", tmp_path / "absent"))
+    assert "no such file" in str(refused("sign", package, "--key", tmp_path / "absent"))
+    assert "SLUICEWAY_SIGNING_KEY" in (refused("sign", package).hint or "")
+    assert not (package / "model.sig").exists()
+
+
+def test_a_broken_package_is_not_signed(package: Path, keys: tuple[Path, Path]) -> None:
+    with (package / "model.onnx").open("r+b") as stream:
+        stream.seek(40)
+        stream.write(b"\0\0")
+    assert "isn't the file of sha256" in str(refused("sign", package, "--key", keys[0]))
+    assert not (package / "model.sig").exists()
+
+
+def test_a_recipe_that_asks_for_it_ends_in_a_signed_package(tmp_path: Path, keys: tuple[Path, Path]) -> None:
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "Pulumi.yaml").write_text("name: x\n")
+    folder = tmp_path / "models" / "recipes"
+    tiny.encoder(folder / "tiny")
+    tiny.tokenizer(folder / "tiny")
+    (folder / "tiny.jsonl").write_text("".join(f'{{"text": "word{at} {"word9 " * at}"}}\n' for at in range(2, 9)))
+    (folder / "tiny.yaml").write_text(yaml.safe_dump(RECIPE, sort_keys=False))
+    env = {"SLUICEWAY_ROOT": str(tmp_path), "SLUICEWAY_SIGNING_KEY": str(keys[0])}
+    done = run("build", "tiny", "--json", **env)
+    assert done.exit_code == 0, done.exception
+    (made,) = (tmp_path / ".sluiceway" / "models" / "tiny").glob("*/out/model.sig")
+    assert verified(made.parent, "--key", keys[1]) == "good"
