@@ -35,9 +35,9 @@ FileName = Annotated[
     str,
     AfterValidator(
         matching(
-            r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}",
-            "a file's name is letters, digits, . _ and -",
-            "write it like model.onnx; where the file lies is said by path",
+            r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}(?:/[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}){0,3}",
+            "a file's name is letters, digits, . _ and -, in up to three folders",
+            "write it like model.onnx or data/model.onnx.data; where the file lies is said by path",
         )
     ),
 ]

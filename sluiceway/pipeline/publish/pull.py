@@ -58,11 +58,9 @@ def pull(
     out.parent.mkdir(parents=True, exist_ok=True)
     gathered = out.parent / f".{out.name}.{ref.model}-{ref.number}.pulling"
     with _alone(gathered):
-        expected = {file.name for file in files}
-        for left in gathered.iterdir():
-            if left.name not in expected:
-                left.unlink()
+        _clear(gathered, {file.name for file in files})
         for file in files:
+            (gathered / file.name).parent.mkdir(parents=True, exist_ok=True)
             key = bucket.key_of(ref.model, ref.number, file.sha256, file.name)
             whole = (file.sha256, file.bytes)
             r2_objects.download(bucket.client, bucket.name, key, gathered / file.name, whole, tell)
@@ -72,8 +70,22 @@ def pull(
     return True
 
 
+def names_in(folder: Path) -> set[str]:
+    """What lies in ``folder`` and below it, by its path from there; folders are not named."""
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()}
+
+
+def _clear(gathered: Path, expected: set[str]) -> None:
+    """Takes out what an interrupted pull of other files left."""
+    for name in names_in(gathered) - expected:
+        (gathered / name).unlink()
+    for folder in sorted((path for path in gathered.rglob("*") if path.is_dir()), reverse=True):
+        if not any(folder.iterdir()):
+            folder.rmdir()
+
+
 def _holds(folder: Path, files: Sequence[FileLike]) -> bool:
-    if not folder.is_dir() or {path.name for path in folder.iterdir()} != {file.name for file in files}:
+    if not folder.is_dir() or names_in(folder) != {file.name for file in files}:
         return False
     paths = [(folder / file.name, file) for file in files]
     return all(path.is_file() and path.stat().st_size == f.bytes and sha256_of(path) == f.sha256 for path, f in paths)

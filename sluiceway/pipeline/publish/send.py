@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
-from sluiceway.catalog.model import FileName
 from sluiceway.domain.model import ModelRef
 from sluiceway.errors import SluicewayError, UserError
 from sluiceway.pipeline.package.manifest import NAME, SIGNATURE, Manifest
@@ -35,26 +34,28 @@ class Published:
 
 def described(folder: Path, manifest: Manifest) -> tuple[RecordFile, ...]:
     """All files of a verified package, model.json and a signature too. UserError for one that a version can't have."""
-    found = [RecordFile(name=f.name, sha256=f.sha256, bytes=f.bytes) for f in manifest.files if f.bytes]
     if empty := next((file.name for file in manifest.files if not file.bytes), None):
         hint = "take it out of the model's folder, and build the package again"
         raise UserError("an empty file can't be published", path=str(folder / empty), hint=hint)
-    own = [folder / NAME]
+    own = [NAME]
     if (folder / SIGNATURE).is_file():
         bundle.require_of(folder, manifest)
-        own.append(folder / SIGNATURE)
-    found += [RecordFile(name=path.name, sha256=sha256_of(path), bytes=path.stat().st_size) for path in own]
-    for file in found:
-        try:
-            TypeAdapter(FileName).validate_python(file.name)
-        except ValidationError:
-            raise UserError(
-                "a version's files lie in one folder, under names of letters, digits, . _ and -",
-                path=str(folder / file.name),
-                got=file.name,
-                hint="write the external data into one file beside the graph, model.onnx.data, and package it again",
-            ) from None
+        own.append(SIGNATURE)
+    found = [_described(folder, file.name, file.sha256, file.bytes) for file in manifest.files]
+    found += [_described(folder, name, sha256_of(folder / name), (folder / name).stat().st_size) for name in own]
     return tuple(found)
+
+
+def _described(folder: Path, name: str, sha256: str, size: int) -> RecordFile:
+    try:
+        return RecordFile(name=name, sha256=sha256, bytes=size)
+    except ValidationError:
+        raise UserError(
+            "a version's files have names of letters, digits, . _ and -, in up to three folders",
+            path=str(folder / name),
+            got=name,
+            hint="give it such a name where the model is made, and package it again",
+        ) from None
 
 
 def choose(

@@ -11,10 +11,11 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Protocol, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
+from sluiceway.catalog.model import FileName
 from sluiceway.domain.model import ModelRef
 from sluiceway.errors import SluicewayError
 from sluiceway.pipeline.package.manifest import Sha256
@@ -28,7 +29,7 @@ KeyOf = Callable[[str, int, str, str], str]
 """(model, version, sha256, name) -> the key under which the stage's plan has the file."""
 
 _RECORD: Final = re.compile(r"models/([a-z][a-z0-9-]*)/([1-9][0-9]*)/version\.json")
-_FILE: Final = re.compile(r"models/([a-z][a-z0-9-]*)/([1-9][0-9]*)/([0-9a-f]{64})/([^/]+)")
+_FILE: Final = re.compile(r"models/([a-z][a-z0-9-]*)/([1-9][0-9]*)/([0-9a-f]{64})/([^/]+(?:/[^/]+)*)")
 
 
 class FileLike(Protocol):
@@ -43,7 +44,7 @@ class FileLike(Protocol):
 
 
 class RecordFile(Block):
-    name: str
+    name: FileName
     sha256: Sha256
     bytes: Annotated[int, Field(ge=1)]
 
@@ -55,6 +56,15 @@ class Record(Block):
     version: VersionRef
     package: Sha256
     files: Rows[RecordFile]
+
+    @model_validator(mode="after")
+    def _apart(self) -> Self:
+        """A record is read from a bucket: two files of one name, or a file that is another's folder, fit nowhere."""
+        names = [file.name for file in self.files]
+        folders = {name[:at] for name in names for at, letter in enumerate(name) if letter == "/"}
+        if len(set(names)) != len(names) or folders & set(names):
+            raise ValueError("two files have one place")
+        return self
 
     def text(self) -> bytes:
         document = self.model_dump(mode="json")

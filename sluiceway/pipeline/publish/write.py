@@ -78,7 +78,7 @@ def home_of(root: Path, ref: ModelRef, files: Sequence[FileLike]) -> Path:
     """Where the files of a version lie in the checkout. UserError when others lie there."""
     home = root / FOLDER / "artifacts" / ref.model / str(ref.number)
     if home.exists():
-        there = {path.name: sha256_of(path) for path in home.iterdir() if path.is_file()}
+        there = {path.relative_to(home).as_posix(): sha256_of(path) for path in home.rglob("*") if path.is_file()}
         if there != {file.name: file.sha256 for file in files}:
             hint = "see what lies there: it is not this package"
             raise UserError("other files lie there already", path=str(home), hint=hint)
@@ -95,6 +95,7 @@ def copy_files(root: Path, ref: ModelRef, folder: Path, files: Sequence[FileLike
     try:
         gathered.mkdir()
         for file in files:
+            (gathered / file.name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(folder / file.name, gathered / file.name)
         gathered.rename(home)
     finally:

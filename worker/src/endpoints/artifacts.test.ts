@@ -35,6 +35,7 @@ describe("GET /v1/models/{name}/artifacts/{version}/{file}", () => {
   });
 
   it.each([
+    ["/v1/models/intent/artifacts/1/model.onnx%2Fx", "artifact_not_found"],
     ["/v1/models/nope/artifacts/1/model.onnx", "model_not_found"],
     ["/v1/models/intent/artifacts/2/model.onnx", "model_not_found"],
     ["/v1/models/intent/artifacts/1/other.onnx", "artifact_not_found"],
@@ -43,6 +44,16 @@ describe("GET /v1/models/{name}/artifacts/{version}/{file}", () => {
   ])("answers 404 for %s", async (path, code) => {
     const response = await new Stage().ask({ path });
     expect([response.status, (await errorOf(response)).code]).toEqual([404, code]);
+  });
+
+  it("gives a file in a folder by its escaped name", async () => {
+    const models = structuredClone(stageConfig().models) as {
+      intent: { versions: { "1": { artifact: { files: { name: string }[] } } } };
+    };
+    for (const file of models.intent.versions["1"].artifact.files) file.name = "data/model.onnx.data";
+    const path = "/v1/models/intent/artifacts/1/data%2Fmodel.onnx.data";
+    const response = await new Stage({ models }).ask({ path });
+    expect([response.status, (await response.arrayBuffer()).byteLength]).toEqual([200, BYTES.length]);
   });
 
   it("says so when the object was never uploaded", async () => {

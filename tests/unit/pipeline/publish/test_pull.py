@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -9,10 +10,11 @@ import pytest
 
 from sluiceway.domain.model import ModelRef
 from sluiceway.errors import SluicewayError, UserError
-from sluiceway.pipeline.package import verify
+from sluiceway.pipeline.package import package, verify
 from sluiceway.pipeline.publish.pull import pull, wanted
-from sluiceway.pipeline.publish.shelf import Bucket, RecordFile
+from sluiceway.pipeline.publish.shelf import Bucket, RecordFile, record_key, shelved, state
 from tests.unit.cloudflare.fake_s3 import FakeS3
+from tests.unit.pipeline.package.test_package import CLASSIFY, external
 from tests.unit.pipeline.publish.test_send import REF, send
 
 
@@ -96,6 +98,45 @@ def test_what_was_never_published_or_is_stated_otherwise_is_told(
     assert wanted(bucket, REF, files) == files
     with pytest.raises(SluicewayError, match="fetching models/tiny/9/"):
         pull(bucket, ModelRef("tiny", 9), files, tmp_path / "out")
+
+
+@pytest.fixture
+def nested(bucket: Bucket, tmp_path: Path) -> Path:
+    """A published package whose weights lie in folders; its folder."""
+    done = package(external(tmp_path / "model", ["w/a.bin", "w/deep/b.bin", "c.bin"]), CLASSIFY, tmp_path / "n" / "p")
+    send(bucket, done.folder)
+    return done.folder
+
+
+def test_weights_in_folders_come_back_as_they_lay(bucket: Bucket, s3: FakeS3, nested: Path, tmp_path: Path) -> None:
+    files = wanted(bucket, REF, ())
+    assert pull(bucket, REF, files, tmp_path / "out") is True
+    assert verify(tmp_path / "out") == verify(nested)
+    s3.requests.clear()
+    assert pull(bucket, REF, files, tmp_path / "out") is False
+    assert s3.requests == []
+    (entry,) = shelved(bucket)
+    assert state(entry, files) == "yes"
+
+
+def test_what_a_pull_of_other_files_left_in_folders_goes(bucket: Bucket, nested: Path, tmp_path: Path) -> None:
+    gathered = tmp_path / ".out.tiny-3.pulling"
+    for name in ("w/old.bin", "gone/x/y.bin", "w/a.bin"):
+        (gathered / name).parent.mkdir(parents=True, exist_ok=True)
+        (gathered / name).touch()
+    pull(bucket, REF, wanted(bucket, REF, ()), tmp_path / "out")
+    verify(tmp_path / "out")
+    assert not (tmp_path / "out" / "gone").exists()
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "w/../../x", "w//x", "w/./x", "", "a\\b", "w", "w/a.bin/y"])
+def test_a_record_that_leads_elsewhere_is_no_record(bucket: Bucket, s3: FakeS3, nested: Path, name: str) -> None:
+    key = record_key(REF)
+    document = json.loads(s3.objects[key].data)
+    document["files"].append({"name": name, "sha256": "0" * 64, "bytes": 1})
+    s3.objects[key].data = json.dumps(document).encode()
+    with pytest.raises(SluicewayError, match="is no record of a version"):
+        wanted(bucket, REF, ())
 
 
 def test_a_folder_that_is_empty_is_filled(bucket: Bucket, files: tuple[RecordFile, ...], tmp_path: Path) -> None:

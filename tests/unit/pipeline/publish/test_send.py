@@ -123,10 +123,11 @@ def test_a_file_that_changes_after_it_was_verified_is_not_published(
     assert record_key(REF) not in s3.objects
 
 
-def test_files_in_folders_and_empty_ones_have_no_place_in_a_version(tmp_path: Path) -> None:
-    nested = package(external(tmp_path / "a", ["w/a.bin"]), CLASSIFY, tmp_path / "nested")
-    with pytest.raises(UserError, match="a version's files lie in one folder"):
-        described(nested.folder, nested.manifest)
+def test_files_of_other_names_and_empty_ones_have_no_place_in_a_version(tmp_path: Path) -> None:
+    for at, name in enumerate(("a/b/c/d/e.bin", "a b.bin", "w/.hidden.bin", "模型.bin")):
+        odd = package(external(tmp_path / f"in{at}", [name]), CLASSIFY, tmp_path / f"out{at}")
+        with pytest.raises(UserError, match="names of letters, digits"):
+            described(odd.folder, odd.manifest)
     model = made(tmp_path)
     (model.folder / "notes.txt").touch()
     empty = package(model, META, tmp_path / "empty")

@@ -10,12 +10,13 @@ import pytest
 from sluiceway.catalog import load
 from sluiceway.domain.model import ModelRef
 from sluiceway.errors import UserError
-from sluiceway.pipeline.package import verify
+from sluiceway.pipeline.package import package, verify
 from sluiceway.pipeline.publish.send import described
 from sluiceway.pipeline.publish.shelf import RecordFile
 from sluiceway.pipeline.publish.stated import parse, read_all
 from sluiceway.pipeline.publish.write import added, block, copy_files, save
 from sluiceway.workspace import Workspace
+from tests.unit.pipeline.package.test_package import CLASSIFY, external
 
 REF = ModelRef("tiny", 2)
 FILES = (RecordFile(name="model.onnx", sha256="a" * 64, bytes=5),)
@@ -85,3 +86,19 @@ def test_what_is_written_is_what_a_stage_reads(tmp_path: Path, built: Path) -> N
     with pytest.raises(UserError, match="other files lie there already"):
         copy_files(tmp_path, ref, built, files)
     shutil.rmtree(home)
+
+
+def test_weights_in_folders_keep_their_layout_in_models(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    done = package(external(tmp_path / "in", ["w/a.bin", "b.bin"]), CLASSIFY, tmp_path / "shelf" / "package")
+    ref = ModelRef("tiny", 1)
+    files = described(done.folder, done.manifest)
+    home = copy_files(tmp_path, ref, done.folder, files)
+    assert copy_files(tmp_path, ref, done.folder, files) == home
+    assert verify(home) == done.manifest
+    save(tmp_path, "tiny", added(None, ref, "classify", files))
+    (version,) = load(Workspace(tmp_path)).models[0].versions
+    assert "w/a.bin" in {file.name for file in version.files}
+    (home / "w" / "more.bin").touch()
+    with pytest.raises(UserError, match="other files lie there already"):
+        copy_files(tmp_path, ref, done.folder, files)
