@@ -9,15 +9,18 @@ const BURST_MS = 10;
 export default {
   async fetch(request, env, ctx) {
     const started = Date.now();
-    const written = Promise.withResolvers();
-    ctx.waitUntil(written.promise);
+    let written = null;
     const id = `req-${crypto.randomUUID()}`;
     if (request.headers.get("authorization") !== `Bearer ${env.API_KEY}`) {
-      written.resolve();
       return new Response("who are you?", { status: 401 });
     }
     const abort = new AbortController();
-    request.signal.addEventListener("abort", () => abort.abort(request.signal.reason));
+    request.signal.onabort = () => {
+      // Or the line of a request whose client left is never written.
+      written = Promise.withResolvers();
+      ctx.waitUntil(written.promise);
+      abort.abort(request.signal.reason);
+    };
     const asked = JSON.parse(decoder.decode(await request.arrayBuffer()));
     const deadline = setTimeout(() => abort.abort(new Error("too late")), 60_000);
     const response = await fetch(`${env.UPSTREAM}/v1/chat/completions`, {
@@ -29,11 +32,8 @@ export default {
     });
     const over = (usage) => {
       clearTimeout(deadline);
-      // Behind the answer, as ours: nobody waits for the line.
-      setTimeout(() => {
-        console.log(lineOf(id, started, asked, usage));
-        written.resolve();
-      }, 0);
+      console.log(lineOf(id, started, asked, usage));
+      written?.resolve();
     };
     if (asked.stream === true) {
       const body = new ReadableStream(new Events(response.body.getReader(), over), { highWaterMark: 0 });

@@ -10,6 +10,7 @@ import type { Context } from "./context.ts";
 import type { Linears } from "./edge/linears.ts";
 import type { Blocklist } from "./guard/blocklist.ts";
 import type { Outcomes } from "./outcomes/outcomes.ts";
+import type { Presence } from "./presence.ts";
 import type { RequestRecord } from "./record.ts";
 import type { Health } from "./resilience/health.ts";
 import type { LiveTable } from "./routing/table.ts";
@@ -39,6 +40,7 @@ export interface Gateway {
 export interface GatewayVariables {
   gateway: Gateway;
   record: RequestRecord;
+  presence: Presence;
   /** Who calls; set once the caller was let in. */
   principal: Principal;
   /** The request's body, read once, at most `limits.body_bytes` long. Throws the 413. */

@@ -48,10 +48,9 @@ export async function setOut(c: GatewayContext, asked: ChatRequest): Promise<Tri
   }
   if (gateway.config.log.prompts) record.prompt = request.messages.map(({ content }) => textOf(content)).join("\n");
   const abort = new Switch();
-  const { signal } = c.req.raw;
-  const leave = () => abort.abort(signal.reason);
-  if (signal.aborted) leave();
-  else signal.addEventListener("abort", leave);
+  const { left } = c.get("presence");
+  if (left.aborted) abort.abort(left.reason);
+  else left.onAbort(() => abort.abort(left.reason));
   return along({ c, request, user, abort }, route);
 }
 

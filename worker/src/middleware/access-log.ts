@@ -1,5 +1,6 @@
 import type { GatewayContext, GatewayMiddleware } from "../gateway.ts";
 import { tellOutcome } from "../outcomes/finish.ts";
+import { Presence } from "../presence.ts";
 import { type LogLine, lineOf } from "../telemetry/line.ts";
 import { pointOf } from "../telemetry/point.ts";
 import { spansOf } from "../telemetry/spans.ts";
@@ -7,9 +8,8 @@ import { spansOf } from "../telemetry/spans.ts";
 /** Writes one line and one metrics point a request, and its spans: when its answer is complete, or its client gone. */
 export function accessLog(): GatewayMiddleware {
   return async function accessLog(c, next) {
-    const written = Promise.withResolvers<void>();
-    // From the start: the runtime drops a request whose client leaves before the answer begins, and its line with it.
-    c.executionCtx.waitUntil(written.promise);
+    const presence = new Presence(c.req.raw.signal, c.executionCtx);
+    c.set("presence", presence);
     await next();
     const status = c.res.status;
     const finish = (endedAt: number) => {
@@ -17,14 +17,13 @@ export function accessLog(): GatewayMiddleware {
         write(c, status, endedAt);
         tellOutcome(c, status, endedAt);
       } finally {
-        written.resolve();
+        presence.over();
       }
     };
     const record = c.get("record");
     const gateway = c.get("gateway");
-    const now = gateway.ambient.now();
-    // Once the answer is on its way: nobody waits for our line.
-    if (record.ended === null) setTimeout(finish, 0, now);
+    // A timer to write the line behind the answer would take as long as the line does.
+    if (record.ended === null) finish(gateway.ambient.now());
     else void record.ended.then(() => finish(gateway.ambient.now()));
   };
 }

@@ -35,7 +35,7 @@ async function throughPlatform(c: GatewayContext, limits: GatewayConfig["limits"
     standing.heard(key, ambient.now(), admitted);
     return admitted;
   });
-  if (isGood) c.executionCtx.waitUntil(word);
+  if (isGood) c.get("presence").behind(word);
   const admitted = isGood || (await word);
   record.rateLimiter = admitted === null ? "failed" : "ok";
   if (admitted === false) throw limited(limits.requests, limits.period, limits.period);
