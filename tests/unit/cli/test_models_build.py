@@ -31,15 +31,20 @@ RECIPE: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout whose recipe ``tiny`` was built once."""
-    root = tmp_path_factory.mktemp("checkout")
+    root = laid_out(tmp_path_factory.mktemp("checkout"), RECIPE)
+    assert build(root).exit_code == 0
+    return root
+
+
+def laid_out(root: Path, recipe: dict[str, Any]) -> Path:
+    """``root`` as a checkout with the recipe ``tiny``, its source and its rows."""
     (root / "stacks").mkdir()
     (root / "Pulumi.yaml").write_text("name: x\n")
     folder = root / "models" / "recipes"
     tiny.encoder(folder / "tiny")
     tiny.tokenizer(folder / "tiny")
     (folder / "tiny.jsonl").write_text("".join(f'{{"text": "word{at} {"word9 " * at}"}}\n' for at in range(2, 9)))
-    write(root, RECIPE)
-    assert build(root).exit_code == 0
+    write(root, recipe)
     return root
 
 

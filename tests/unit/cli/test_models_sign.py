@@ -7,28 +7,18 @@ import shutil
 from pathlib import Path
 
 import pytest
-import yaml
 from typer.testing import CliRunner, Result
 
 from sluiceway.cli.main import app
 from sluiceway.errors import UserError
 from sluiceway.pipeline.signing.environment import SIGNING
 from tests import signer
-from tests.unit.pipeline import tiny
+from tests.unit.cli.test_models_build import RECIPE, laid_out
 from tests.unit.pipeline.publish.conftest import built
 
 __all__ = ["built"]
 
 pytestmark = pytest.mark.skipif(SIGNING.found() is None, reason=signer.MISSING)
-RECIPE = {
-    "model": "tiny",
-    "task": "embed",
-    "source": {"folder": "tiny"},
-    "export": {"kind": "given"},
-    "passes": [{"kind": "int8-dynamic"}],
-    "validate": {"data": "tiny.jsonl", "min_cosine": 0.9, "rounds": 0},
-    "package": {"signature": True},
-}
 
 
 @pytest.fixture(scope="module")
@@ -103,13 +93,7 @@ def test_a_broken_package_is_not_signed(package: Path, keys: tuple[Path, Path]) 
 
 
 def test_a_recipe_that_asks_for_it_ends_in_a_signed_package(tmp_path: Path, keys: tuple[Path, Path]) -> None:
-    (tmp_path / "stacks").mkdir()
-    (tmp_path / "Pulumi.yaml").write_text("name: x\n")
-    folder = tmp_path / "models" / "recipes"
-    tiny.encoder(folder / "tiny")
-    tiny.tokenizer(folder / "tiny")
-    (folder / "tiny.jsonl").write_text("".join(f'{{"text": "word{at} {"word9 " * at}"}}\n' for at in range(2, 9)))
-    (folder / "tiny.yaml").write_text(yaml.safe_dump(RECIPE, sort_keys=False))
+    laid_out(tmp_path, {**RECIPE, "package": {"signature": True}})
     env = {"SLUICEWAY_ROOT": str(tmp_path), "SLUICEWAY_SIGNING_KEY": str(keys[0])}
     done = run("build", "tiny", "--json", **env)
     assert done.exit_code == 0, done.exception
