@@ -9,8 +9,8 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -26,12 +26,14 @@ class Job:
     """``call``: ``module:function`` with keyword ``arguments`` of plain JSON. ``shown``: the stage, for errors.
 
     ``python``: another interpreter than this one, which finds this package and none of what it is installed with.
+    ``seconds``: how long it may take; else as long as it will.
     """
 
     call: str
     arguments: Mapping[str, Any]
     shown: str
     python: str | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Outcome:
 def run(job: Job) -> Outcome:
     """Runs ``job`` in a process and group of its own. Raises what it raised (UserError, SluicewayError).
 
-    SluicewayError when the process died: out of memory, a crash in a library. Ctrl-C kills the group.
+    SluicewayError when the process died: out of memory, a crash in a library, out of time. Ctrl-C kills the group.
     """
     reader, writer = os.pipe()
     command = [job.python or sys.executable, "-P", "-m", "sluiceway.pipeline.runner.child", str(writer)]
@@ -80,7 +82,7 @@ def _wait(job: Job, process: subprocess.Popen[bytes], answers: IO[bytes]) -> Out
         with suppress(BrokenPipeError):  # it is dead already, and the wait tells why
             process.stdin.write(json.dumps({**vars(job), "arguments": dict(job.arguments)}).encode() + b"\n")
             process.stdin.flush()
-        _await(process.pid)
+        late = _await(process.pid, job.seconds)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     finally:
@@ -88,6 +90,8 @@ def _wait(job: Job, process: subprocess.Popen[bytes], answers: IO[bytes]) -> Out
         listen.join(_SECONDS_AFTER)
         talk.join(_SECONDS_AFTER)
     peak = usage.ru_maxrss / 1e6 if sys.platform == "darwin" else usage.ru_maxrss * 1024 / 1e6
+    if late and process.returncode == -signal.SIGKILL:
+        raise _too_long(job)
     return _outcome(job, process.returncode, b"".join(answer), said, peak)
 
 
@@ -103,11 +107,39 @@ def _reading(stream: IO[bytes], read: Callable[[IO[bytes]], None]) -> threading.
     return thread
 
 
-def _await(pid: int) -> None:
-    """Until it has ended; then kills what it has started, while its id, which is theirs, can't be another's yet."""
-    if hasattr(os, "waitid"):  # not on every system; there, what it has started is left to itself
+def _await(pid: int, seconds: float | None) -> bool:
+    """Until it has ended; then kills what it has started, while its id, which is theirs, can't be another's yet.
+
+    True when its ``seconds`` were over before, and it was killed.
+    """
+    if not hasattr(os, "waitid"):  # not on every system; there, what it has started is left to itself, and to its time
+        return False
+    with _limited(pid, seconds) as late:
         os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    _kill(pid)
+    return late.is_set()
+
+
+@contextmanager
+def _limited(pid: int, seconds: float | None) -> Iterator[threading.Event]:
+    """Kills the group ``pid`` after ``seconds``, unless the body ends before; the event says that it was so."""
+    late = threading.Event()
+    if seconds is None:
+        yield late
+        return
+
+    def end() -> None:
+        late.set()
         _kill(pid)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield late
+    finally:
+        timer.cancel()
+        timer.join()  # or it might kill whoever gets the id next
 
 
 def _kill(pid: int) -> None:
@@ -134,6 +166,12 @@ def _outcome(job: Job, code: int, answer: bytes, said: deque[bytes], peak: float
     if message.get("error"):
         raise _told(message["error"])
     return Outcome(message["report"], message.get("peak_mb") or peak)
+
+
+def _too_long(job: Job) -> SluicewayError:
+    hint = "see what keeps the disk or the processor busy, then run the same command again"
+    message = f"its process took longer than {job.seconds:g} seconds and was ended"
+    return SluicewayError(message, path=job.shown, hint=hint)
 
 
 def _died(job: Job, code: int, said: deque[bytes]) -> SluicewayError:

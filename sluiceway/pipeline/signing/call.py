@@ -16,6 +16,13 @@ KEY: Final = "SLUICEWAY_SIGNING_KEY"
 """Names the file of the private key, where a build signs."""
 PASSPHRASE: Final = "SLUICEWAY_SIGNING_PASSPHRASE"
 _RUN: Final = "sluiceway.pipeline.signing.run"
+_SLOWEST: Final = 5_000_000
+"""Bytes a second that the slowest disk is taken to give."""
+
+
+def patience(folder: Path) -> float:
+    """Seconds after which a signature of ``folder`` isn't waited for any more: the library reads every byte once."""
+    return 120 + sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / _SLOWEST
 
 
 def named_key(env: Mapping[str, str]) -> Path:
@@ -38,22 +45,25 @@ def sign(folder: Path, key: Path, python: Path) -> Path:
     """Puts the signature of the package in ``folder`` by the private ``key`` into it, in place of one that is there.
 
     ``python``: the interpreter that has the library. The package was verified before. UserError for a key that is no
-    use; then nothing is changed.
+    use, SluicewayError when it takes too long; then nothing is changed.
     """
     with tempfile.TemporaryDirectory(dir=folder.absolute().parent, prefix=f".{folder.name}.signing-") as beside:
         out = Path(beside) / SIGNATURE
         arguments = {"folder": str(folder.absolute()), "key": str(key), "out": str(out), "passphrase": PASSPHRASE}
-        run(Job(f"{_RUN}:sign", arguments, str(folder), str(python)))
+        run(Job(f"{_RUN}:sign", arguments, str(folder), str(python), patience(folder)))
         out.replace(folder / SIGNATURE)
     return folder / SIGNATURE
 
 
 def check(folder: Path, manifest: Manifest, key: Path, python: Path) -> None:
-    """UserError unless the verified package in ``folder`` is signed, as a whole, by the owner of the public ``key``."""
+    """UserError unless the verified package in ``folder`` is signed, as a whole, by the owner of the public ``key``.
+
+    SluicewayError when that takes too long to find out.
+    """
     data = bundle.require_of(folder, manifest)
     with tempfile.TemporaryDirectory(prefix="sluiceway-signature-") as own:
         # The same bytes that were just read: the file may be another by now.
         copy = Path(own) / SIGNATURE
         copy.write_bytes(data)
         arguments = {"folder": str(folder.absolute()), "key": str(key), "signature": str(copy)}
-        run(Job(f"{_RUN}:check", arguments, str(folder), str(python)))
+        run(Job(f"{_RUN}:check", arguments, str(folder), str(python), patience(folder)))

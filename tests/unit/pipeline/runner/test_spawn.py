@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,18 @@ def test_a_process_that_dies_is_told_with_its_last_words(number: int, told: str)
 def test_a_process_that_leaves_without_an_answer_is_a_failure() -> None:
     with pytest.raises(SluicewayError, match="exit code 7 and no answer"):
         run(job("leave", code=7))
+
+
+def test_a_process_that_takes_longer_than_it_may_is_ended_and_told() -> None:
+    with pytest.raises(SluicewayError, match=r"tiny: fold: its process took longer than 0\.2 seconds") as caught:
+        run(replace(job("stay"), seconds=0.2))
+    assert (caught.value.exit_code, bool(caught.value.hint)) == (1, True)
+
+
+def test_a_process_that_is_done_in_time_is_no_different(tmp_path: Path) -> None:
+    assert run(replace(job("give", value={"a": 1}), seconds=600.0)).report == {"a": 1}
+    with pytest.raises(SluicewayError, match="was killed"):
+        run(replace(job("die", number=signal.SIGKILL), seconds=600.0))
 
 
 def test_what_a_stage_started_doesnt_outlive_it(tmp_path: Path) -> None:

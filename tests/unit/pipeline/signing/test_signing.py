@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sluiceway.errors import UserError
+from sluiceway.errors import SluicewayError, UserError
 from sluiceway.pipeline.package import package, verify
 from sluiceway.pipeline.publish import send
 from sluiceway.pipeline.signing import bundle, call
@@ -244,3 +244,27 @@ def test_a_build_names_its_key_by_a_variable_or_says_which(tmp_path: Path) -> No
         call.named_key({call.KEY: str(tmp_path / "absent.pem")})
     (tmp_path / "there.pem").touch()
     assert call.named_key({call.KEY: str(tmp_path / "there.pem")}) == tmp_path / "there.pem"
+
+
+def test_a_library_that_never_answers_is_not_waited_for(
+    tmp_path: Path, signed: Path, keys: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = (signed / "model.sig").read_bytes()
+    stuck = tmp_path / "python"
+    stuck.write_text("#!/bin/sh\nexec sleep 600\n", "utf-8")
+    stuck.chmod(0o755)
+    monkeypatch.setattr(call, "patience", lambda folder: 0.2)
+    with pytest.raises(SluicewayError, match="took longer than"):
+        call.sign(signed, keys[0], stuck)
+    with pytest.raises(SluicewayError, match="took longer than"):
+        call.check(signed, verify(signed), keys[1], stuck)
+    assert (signed / "model.sig").read_bytes() == before
+    assert not list(signed.parent.glob(".*"))
+
+
+def test_a_larger_package_may_take_longer(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    least = call.patience(tmp_path)
+    with (tmp_path / "data" / "weights.bin").open("wb") as stream:
+        stream.truncate(10**9)
+    assert call.patience(tmp_path) > least > 0
