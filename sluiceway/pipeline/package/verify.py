@@ -35,6 +35,9 @@ def verify(
     """
     if folder.is_symlink() or not folder.is_dir():
         raise UserError("no folder of a package", path=str(folder), hint="name the folder that holds model.json")
+    if (folder / SIGNATURE).is_dir():
+        hint = "take it out, and pull or sign the package again"
+        raise UserError("is a folder, and a signature is a file", path=str(folder / SIGNATURE), hint=hint)
     names = sorted(_names(folder))
     manifest = read(folder / NAME)
     listed = {file.name: file for file in manifest.files}

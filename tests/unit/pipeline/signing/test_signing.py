@@ -11,14 +11,20 @@ from typing import Any
 
 import pytest
 
+from sluiceway.domain.model import ModelRef
 from sluiceway.errors import SluicewayError, UserError
 from sluiceway.pipeline.package import package, verify
 from sluiceway.pipeline.publish import send
+from sluiceway.pipeline.publish.pull import pull, wanted
+from sluiceway.pipeline.publish.shelf import Bucket
 from sluiceway.pipeline.signing import bundle, call
 from sluiceway.pipeline.signing.environment import SIGNING
 from tests import signer
 from tests.unit.pipeline.package.samples import META
-from tests.unit.pipeline.package.test_package import made
+from tests.unit.pipeline.package.test_package import CLASSIFY, external, made, tree
+from tests.unit.pipeline.publish.conftest import bucket, client, s3, server, shared_client
+
+__all__ = ["bucket", "client", "s3", "server", "shared_client"]
 
 pytestmark = pytest.mark.skipif(SIGNING.found() is None, reason=signer.MISSING)
 Statement = dict[str, Any]
@@ -94,6 +100,19 @@ def test_a_package_that_is_published_takes_its_signature_along(signed: Path) -> 
     changed(signed, lambda statement: statement["predicate"]["resources"].pop())
     with pytest.raises(UserError, match="leaves out a file"):
         send.described(signed, verify(signed))
+
+
+def test_a_package_with_weights_in_a_folder_is_signed_published_pulled_and_still_signed(
+    tmp_path: Path, keys: tuple[Path, Path], python: Path, bucket: Bucket
+) -> None:
+    model = external(tmp_path / "model", ["data/weights.bin", "data/deep/more.bin"])
+    ours = package(model, CLASSIFY, tmp_path / "ours").folder
+    call.sign(ours, keys[0], python)
+    ref = ModelRef("tiny", 3)
+    send.publish(bucket, ref, ours, send.described(ours, verify(ours)))
+    pull(bucket, ref, wanted(bucket, ref, ()), tmp_path / "theirs")
+    assert tree(tmp_path / "theirs") == tree(ours)
+    call.check(tmp_path / "theirs", verify(tmp_path / "theirs"), keys[1], python)
 
 
 def test_an_unsigned_package_is_refused_by_a_key(signed: Path, keys: tuple[Path, Path], python: Path) -> None:
