@@ -75,6 +75,11 @@ def _onnx(version: Version, where: Where) -> None:
             hint = f"take one out, or give this one the name by which the Worker is to read it beside {name}"
             path = where(f"files[{at}].name")
             raise UserError("a file's name stands once in a version", path=path, got=name, hint=hint)
+        within = next((other for other in names if other.startswith(f"{name}/")), None)
+        if within:
+            path = where(f"files[{at}].name")
+            hint = f"give it another name, or put {within} elsewhere"
+            raise UserError("a file has the name of another's folder", path=path, got=name, hint=hint)
 
 
 def _served(version: Version, where: Where) -> None:

@@ -219,3 +219,16 @@ def test_one_file_twice_in_a_version_is_refused(models: Models) -> None:
     assert str(caught.value) == (
         "models/chat.yaml: versions[0].files[1].name: a file's name stands once in a version, got 'm.onnx'"
     )
+
+
+@pytest.mark.parametrize("names", [("w", "w/a.bin"), ("w/a/b.bin", "w/a")])
+def test_a_file_in_the_place_of_anothers_folder_is_refused(models: Models, names: tuple[str, str]) -> None:
+    files = ", ".join(f"{{name: {name}, path: m.onnx, sha256: {DIGEST}, bytes: 7}}" for name in names)
+    text = chat(f"{{version: chat@1, backend: onnx, files: [{files}]}}")
+    with pytest.raises(UserError) as caught:
+        catalog.load(models({"chat.yaml": text, "m.onnx": b"weights"}))
+    short, at = min(names), names.index(min(names))
+    assert str(caught.value) == (
+        f"models/chat.yaml: versions[0].files[{at}].name: a file has the name of another's folder, got '{short}'"
+    )
+    assert max(names) in (caught.value.hint or "")
