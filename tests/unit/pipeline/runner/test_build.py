@@ -128,6 +128,33 @@ def test_a_stage_whose_files_were_touched_is_made_anew(tmp_path: Path, change: s
     assert [path.name for path in out.iterdir()] == ["model.onnx"]
 
 
+@pytest.mark.parametrize(("by_recipe", "anew"), [(False, []), (True, ["package"])])
+def test_a_package_that_was_signed_by_hand_is_kept_where_its_recipe_says_nothing(
+    tmp_path: Path, by_recipe: bool, anew: list[str]
+) -> None:
+    def pack(job: Job) -> None:
+        if by_recipe:
+            Path(job.arguments["out"], "model.sig").write_text("by the recipe's key")
+
+    recipe, stages = checkout(tmp_path), Stages(hooks={"package": pack})
+    folder = builder(tmp_path, stages).build(recipe).package
+    assert folder is not None
+    (folder / "model.sig").write_text("by hand")
+    stages.asked.clear()
+    builder(tmp_path, stages).build(recipe)
+    assert stages.asked == anew
+    assert (folder / "model.sig").read_text() == ("by the recipe's key" if by_recipe else "by hand")
+
+
+def test_a_signature_in_another_stage_is_a_file_too_many(tmp_path: Path) -> None:
+    recipe, stages = checkout(tmp_path), Stages()
+    built = builder(tmp_path, stages).build(recipe)
+    (tmp_path / "work" / built.made[2].stage.digest / "out" / "model.sig").touch()
+    stages.asked.clear()
+    builder(tmp_path, stages).build(recipe)
+    assert stages.asked == ["fold"]
+
+
 def test_fresh_makes_all_anew_and_still_knows_how_long_it_takes(tmp_path: Path) -> None:
     recipe, stages, told = checkout(tmp_path), Stages(), io.StringIO()
     builder(tmp_path, stages).build(recipe)
