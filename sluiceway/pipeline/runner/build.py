@@ -125,7 +125,7 @@ class Builder:
             "out": str(out),
             **own,
         }
-        return Job(_CALL, arguments, f"{recipe.file}: {stage.kind}")
+        return Job(_CALL, arguments, f"{recipe.file}: {stage.kind}", signs="signer" in own)
 
     def foresee(self, planned: Plan) -> str:
         """``6 stages, 2 of them there, the others took about 40 s the last time``."""

@@ -17,6 +17,8 @@ from typing import IO, Any
 
 from sluiceway.errors import SluicewayError, UserError
 
+PRIVATE = ("SLUICEWAY_SIGNING_KEY", "SLUICEWAY_SIGNING_PASSPHRASE")
+"""Variables that name the key that packages are signed by, and hold its passphrase."""
 _KEPT_LINES = 60
 _SECONDS_AFTER = 5.0
 
@@ -26,7 +28,7 @@ class Job:
     """``call``: ``module:function`` with keyword ``arguments`` of plain JSON. ``shown``: the stage, for errors.
 
     ``python``: another interpreter than this one, which finds this package and none of what it is installed with.
-    ``seconds``: how long it may take; else as long as it will.
+    ``seconds``: how long it may take; else as long as it will. ``signs``: it is told of the key to sign by.
     """
 
     call: str
@@ -34,6 +36,7 @@ class Job:
     shown: str
     python: str | None = None
     seconds: float | None = None
+    signs: bool = False
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,9 @@ def run(job: Job) -> Outcome:
     """
     reader, writer = os.pipe()
     command = [job.python or sys.executable, "-P", "-m", "sluiceway.pipeline.runner.child", str(writer)]
-    env = {**os.environ, "PYTHONHASHSEED": "0"}
+    # Most run code of a recipe's or of a model's, which has no business with the key.
+    kept = {name: value for name, value in os.environ.items() if job.signs or name not in PRIVATE}
+    env = {**kept, "PYTHONHASHSEED": "0"}
     if job.python:
         env["PYTHONPATH"] = str(Path(__file__).parents[3])
     try:

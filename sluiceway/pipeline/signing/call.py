@@ -9,12 +9,11 @@ from typing import Final
 
 from sluiceway.errors import UserError
 from sluiceway.pipeline.package.manifest import SIGNATURE, Manifest
-from sluiceway.pipeline.runner.spawn import Job, run
+from sluiceway.pipeline.runner.spawn import PRIVATE, Job, run
 from sluiceway.pipeline.signing import bundle
 
-KEY: Final = "SLUICEWAY_SIGNING_KEY"
-"""Names the file of the private key, where a build signs."""
-PASSPHRASE: Final = "SLUICEWAY_SIGNING_PASSPHRASE"
+KEY, PASSPHRASE = PRIVATE
+"""Variables: the first names the file of the private key, where a build signs."""
 _RUN: Final = "sluiceway.pipeline.signing.run"
 _SLOWEST: Final = 5_000_000
 """Bytes a second that the slowest disk is taken to give."""
@@ -50,7 +49,7 @@ def sign(folder: Path, key: Path, python: Path) -> Path:
     with tempfile.TemporaryDirectory(dir=folder.absolute().parent, prefix=f".{folder.name}.signing-") as beside:
         out = Path(beside) / SIGNATURE
         arguments = {"folder": str(folder.absolute()), "key": str(key), "out": str(out), "passphrase": PASSPHRASE}
-        run(Job(f"{_RUN}:sign", arguments, str(folder), str(python), patience(folder)))
+        run(Job(f"{_RUN}:sign", arguments, str(folder), str(python), patience(folder), signs=True))
         out.replace(folder / SIGNATURE)
     return folder / SIGNATURE
 

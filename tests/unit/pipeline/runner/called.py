@@ -17,6 +17,10 @@ def give(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+def tell_variables(names: list[str]) -> dict[str, Any]:
+    return {name: os.environ.get(name) for name in names}
+
+
 def take_memory(megabytes: int) -> dict[str, Any]:
     taken = bytearray(os.urandom(1)) * (megabytes * 1_000_000)
     return {"taken": len(taken)}

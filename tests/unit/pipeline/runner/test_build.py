@@ -250,7 +250,7 @@ def test_a_build_that_signs_asks_for_its_key_first_and_for_the_library_last(tmp_
         asked.append("signer")
         return tmp_path / "python"
 
-    stages = Stages(hooks={"package": lambda job: asked.append(job.arguments["signer"])})
+    stages = Stages(hooks={"package": lambda job: asked.extend([job.arguments["signer"], str(job.signs)])})
     found = checkout(tmp_path, package={"signature": True})
     with pytest.raises(UserError, match="names no key"):
         replace(builder(tmp_path, stages), signer=signer, env={}).build(found)
@@ -258,7 +258,7 @@ def test_a_build_that_signs_asks_for_its_key_first_and_for_the_library_last(tmp_
     (tmp_path / "key.pem").touch()
     env = {"SLUICEWAY_SIGNING_KEY": str(tmp_path / "key.pem")}
     replace(builder(tmp_path, stages), signer=signer, env=env).build(found)
-    assert (stages.asked, asked) == (ALL, ["signer", str(tmp_path / "python")])
+    assert (stages.asked, asked) == (ALL, ["signer", str(tmp_path / "python"), "True"])
 
 
 def test_the_peak_of_torchs_own_process_is_the_stages(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sluiceway.errors import SluicewayError, UserError
-from sluiceway.pipeline.runner.spawn import Job, run
+from sluiceway.pipeline.runner.spawn import PRIVATE, Job, run
 from sluiceway.processes import process_start
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -51,6 +51,15 @@ def test_a_stage_answers_with_its_report_and_its_own_peak_memory() -> None:
     assert small.report == {"a": "模型"}
     assert 200 < large.peak_mb < small.peak_mb + 300
     assert small.peak_mb < 100
+
+
+def test_only_a_stage_that_signs_is_told_of_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stages run code of a recipe's or of a model's, which could send on what it finds."""
+    for name in PRIVATE:
+        monkeypatch.setenv(name, "told")
+    asked = job("tell_variables", names=list(PRIVATE))
+    assert run(asked).report == dict.fromkeys(PRIVATE)
+    assert run(replace(asked, signs=True)).report == dict.fromkeys(PRIVATE, "told")
 
 
 def test_another_interpreter_finds_this_package_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
