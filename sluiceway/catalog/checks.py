@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from sluiceway.catalog.lora_bases import LORA_BASES
-from sluiceway.catalog.model import ModelFile, Version
+from sluiceway.catalog.model import ModelFile, Version, folder_and_file
 from sluiceway.catalog.workers_ai import MODELS, RETIRED
 from sluiceway.domain.model import Model, ModelVersion, Task
 from sluiceway.domain.stage import nearest
@@ -75,11 +75,11 @@ def _onnx(version: Version, where: Where) -> None:
             hint = f"take one out, or give this one the name by which the Worker is to read it beside {name}"
             path = where(f"files[{at}].name")
             raise UserError("a file's name stands once in a version", path=path, got=name, hint=hint)
-        within = next((other for other in names if other.startswith(f"{name}/")), None)
-        if within:
-            path = where(f"files[{at}].name")
-            hint = f"give it another name, or put {within} elsewhere"
-            raise UserError("a file has the name of another's folder", path=path, got=name, hint=hint)
+    if clash := folder_and_file(names):
+        name, within = clash
+        path = where(f"files[{names.index(name)}].name")
+        hint = f"give it another name, or put {within} elsewhere"
+        raise UserError("a file has the name of another's folder", path=path, got=name, hint=hint)
 
 
 def _served(version: Version, where: Where) -> None:

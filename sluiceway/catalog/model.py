@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -41,6 +42,15 @@ FileName = Annotated[
         )
     ),
 ]
+
+
+def folder_and_file(names: Iterable[str]) -> tuple[str, str] | None:
+    """The first of ``names`` that is also a folder of another, and that other: on a disk only one of them fits."""
+    listed = tuple(names)
+    pairs = ((name, other) for name in listed for other in listed if other.startswith(f"{name}/"))
+    return next(pairs, None)
+
+
 BaseUrl = Annotated[
     str,
     AfterValidator(check_base_url),

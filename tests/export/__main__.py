@@ -5,17 +5,16 @@ python -m tests.export
 
 from __future__ import annotations
 
-import sys
-
-from sluiceway.errors import SluicewayError
+from bench import command
 from sluiceway.pipeline.torch_export.environment import TORCH
 from sluiceway.progress import Progress
 from tests import models
 
+
+def main() -> None:
+    TORCH.python(Progress())
+    models.fetch("smollm2")
+
+
 if __name__ == "__main__":
-    try:
-        TORCH.python(Progress())
-        models.fetch("smollm2")
-    except SluicewayError as error:
-        print(error.render(), file=sys.stderr)
-        sys.exit(error.exit_code)
+    command.run(main)

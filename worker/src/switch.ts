@@ -22,6 +22,14 @@ export class Switch implements Ender, Ending {
   #others: Set<() => void> | null = null;
   #native: AbortController | null = null;
 
+  /** One of its own that is called for with `ending` too. */
+  static under(ending: Ending): Switch {
+    const own = new Switch();
+    if (ending.aborted) own.abort(ending.reason);
+    else onAbort(ending, () => own.abort(ending.reason));
+    return own;
+  }
+
   get signal(): Ending {
     return this;
   }

@@ -50,7 +50,7 @@ def pull(
     from sluiceway.cloudflare import r2_objects
 
     if out.exists():
-        if _holds(out, files):
+        if holds(out, files):
             return False
         if not out.is_dir() or any(out.iterdir()):
             hint = "name a folder that isn't there yet, or remove this one"
@@ -70,22 +70,23 @@ def pull(
     return True
 
 
-def names_in(folder: Path) -> set[str]:
+def _names_in(folder: Path) -> set[str]:
     """What lies in ``folder`` and below it, by its path from there; folders are not named."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()}
 
 
 def _clear(gathered: Path, expected: set[str]) -> None:
     """Takes out what an interrupted pull of other files left."""
-    for name in names_in(gathered) - expected:
+    for name in _names_in(gathered) - expected:
         (gathered / name).unlink()
     for folder in sorted((path for path in gathered.rglob("*") if path.is_dir()), reverse=True):
         if not any(folder.iterdir()):
             folder.rmdir()
 
 
-def _holds(folder: Path, files: Sequence[FileLike]) -> bool:
-    if not folder.is_dir() or names_in(folder) != {file.name for file in files}:
+def holds(folder: Path, files: Sequence[FileLike]) -> bool:
+    """Whether ``files`` lie in ``folder``, byte for byte, and nothing else."""
+    if not folder.is_dir() or _names_in(folder) != {file.name for file in files}:
         return False
     paths = [(folder / file.name, file) for file in files]
     return all(path.is_file() and path.stat().st_size == f.bytes and sha256_of(path) == f.sha256 for path, f in paths)

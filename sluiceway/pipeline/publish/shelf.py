@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, Protocol, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from sluiceway.catalog.model import FileName
+from sluiceway.catalog.model import FileName, folder_and_file
 from sluiceway.domain.model import ModelRef
 from sluiceway.errors import SluicewayError
 from sluiceway.pipeline.package.manifest import Sha256
@@ -61,8 +61,7 @@ class Record(Block):
     def _apart(self) -> Self:
         """A record is read from a bucket: two files of one name, or a file that is another's folder, fit nowhere."""
         names = [file.name for file in self.files]
-        folders = {name[:at] for name in names for at, letter in enumerate(name) if letter == "/"}
-        if len(set(names)) != len(names) or folders & set(names):
+        if len(set(names)) != len(names) or folder_and_file(names):
             raise ValueError("two files have one place")
         return self
 

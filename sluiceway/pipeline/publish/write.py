@@ -15,7 +15,7 @@ import yaml
 
 from sluiceway.domain.model import ModelRef, Task
 from sluiceway.errors import UserError
-from sluiceway.pipeline.package.verify import sha256_of
+from sluiceway.pipeline.publish.pull import holds
 from sluiceway.pipeline.publish.shelf import FileLike, same
 from sluiceway.pipeline.publish.stated import FOLDER, parse
 
@@ -77,11 +77,9 @@ def appended(text: str, ref: ModelRef, made: Callable[[int], str]) -> str:
 def home_of(root: Path, ref: ModelRef, files: Sequence[FileLike]) -> Path:
     """Where the files of a version lie in the checkout. UserError when others lie there."""
     home = root / FOLDER / "artifacts" / ref.model / str(ref.number)
-    if home.exists():
-        there = {path.relative_to(home).as_posix(): sha256_of(path) for path in home.rglob("*") if path.is_file()}
-        if there != {file.name: file.sha256 for file in files}:
-            hint = "see what lies there: it is not this package"
-            raise UserError("other files lie there already", path=str(home), hint=hint)
+    if home.exists() and not holds(home, files):
+        hint = "see what lies there: it is not this package"
+        raise UserError("other files lie there already", path=str(home), hint=hint)
     return home
 
 

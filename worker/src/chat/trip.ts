@@ -47,10 +47,7 @@ export async function setOut(c: GatewayContext, asked: ChatRequest): Promise<Tri
     throw new ApiError(400, "wrong_task", message, { param: "model" });
   }
   if (gateway.config.log.prompts) record.prompt = request.messages.map(({ content }) => textOf(content)).join("\n");
-  const abort = new Switch();
-  const { left } = c.get("presence");
-  if (left.aborted) abort.abort(left.reason);
-  else left.onAbort(() => abort.abort(left.reason));
+  const abort = Switch.under(c.get("presence").left);
   return along({ c, request, user, abort }, route);
 }
 

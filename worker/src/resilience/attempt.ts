@@ -4,7 +4,7 @@ import { faltered } from "../outcomes/evidence.ts";
 import { timed } from "../record.ts";
 import { refOf } from "../routing/find.ts";
 import type { Route } from "../routing/route.ts";
-import { type Ender, type Ending, onAbort, Switch } from "../switch.ts";
+import { type Ender, type Ending, Switch } from "../switch.ts";
 import type { Chain } from "./chain.ts";
 import { type Failure, type FallbackReason, failureOf, retryAfterMs } from "./failures.ts";
 import type { BackendHealth } from "./health.ts";
@@ -116,7 +116,10 @@ class Attempts<T> {
       // Asked anew for each call: the circuit may have opened meanwhile, by this request's failure or by others'.
       if (!health.breaker.admits()) break;
       const spentMs = performance.now() - since;
-      const outcome = await this.#call({ route, abort: this.#abortOf(), rejectIfBusy: more, spentMs }, health);
+      const outcome = await this.#call(
+        { route, abort: Switch.under(this.#steps.signal), rejectIfBusy: more, spentMs },
+        health,
+      );
       if (!("failure" in outcome)) return outcome;
       const { failure } = outcome;
       // Once a request: else one that no backend can answer would count as many.
@@ -216,15 +219,6 @@ class Attempts<T> {
   #refuse(route: Route, reason: FallbackReason, error: ApiError): null {
     this.#refusals.push({ route, reason, error });
     return null;
-  }
-
-  /** A signal of one call's own, under the client's. */
-  #abortOf(): Ender {
-    const { signal } = this.#steps;
-    const abort = new Switch();
-    if (signal.aborted) abort.abort(signal.reason);
-    else onAbort(signal, () => abort.abort(signal.reason));
-    return abort;
   }
 
   /** One error for all: the first version's, which the client asked for, with a word on the others. */
