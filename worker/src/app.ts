@@ -17,6 +17,7 @@ import { access } from "./middleware/access.ts";
 import { accessLog } from "./middleware/access-log.ts";
 import { answerHeaders } from "./middleware/answer-headers.ts";
 import { bodyLimit } from "./middleware/body-limit.ts";
+import { checks } from "./middleware/checks.ts";
 import { cors } from "./middleware/cors.ts";
 import { failure, notFound, onlyErrors } from "./middleware/failure.ts";
 import { rateLimit } from "./middleware/rate-limit.ts";
@@ -51,7 +52,7 @@ export function createApp(gateway: Gateway): Routes {
   app.add(null, "/*", requestId(gateway), accessLog());
   addAdmin(app, "/_sluiceway");
   app.add(null, "/*", cors(config.cors), answerHeaders(), onlyErrors());
-  const admitted = [bodyLimit(config.limits.body_bytes), access(gateway), rateLimit(config.limits)];
+  const admitted = [checks(bodyLimit(config.limits.body_bytes), access(gateway), rateLimit(config.limits))];
   for (const [table, before] of [
     [OPEN, []],
     [ADMITTED, admitted],

@@ -5,7 +5,7 @@ import { costOf, overstatesCache, tokensIn, worstOf } from "./cost.ts";
 import { dollars, nanosOf, usdOf } from "./money.ts";
 
 const PRICE = { input: 1, cached: 0.5, output: 10 };
-const WORST = { promptTokens: 1_000, maxTokens: 2_000 };
+const WORST = { promptTokens: 1_000, mostTokens: 2_000 };
 
 describe("cost", () => {
   it("agrees with the shared cases", () => {

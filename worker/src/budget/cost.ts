@@ -33,10 +33,10 @@ function tokensOf(prompt: number, completion: number): Tokens {
 }
 
 /** What a backend told, as far as it is a count; what is none costs as the worst case does, never nothing. */
-export function tokensIn(usage: Usage, worst: { promptTokens: number; maxTokens: number }): Tokens {
+export function tokensIn(usage: Usage, worst: { readonly promptTokens: number; readonly mostTokens: number }): Tokens {
   const prompt = count(usage.prompt_tokens) ?? worst.promptTokens;
   // An embedding has no completion, and says so by leaving it out.
-  const completion = usage.completion_tokens === undefined ? 0 : (count(usage.completion_tokens) ?? worst.maxTokens);
+  const completion = usage.completion_tokens === undefined ? 0 : (count(usage.completion_tokens) ?? worst.mostTokens);
   const details = usage.prompt_tokens_details as { cached_tokens?: unknown } | null | undefined;
   return { prompt, completion, cached: count(details?.cached_tokens) ?? 0 };
 }

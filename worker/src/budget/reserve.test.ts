@@ -210,7 +210,7 @@ describe("a budget", () => {
     };
     const get = (name: string) => variables[name];
     const c = { get, env: open("goes-on", []).env, executionCtx } as unknown as GatewayContext;
-    const held = await reserve(c, { promptTokens: 7, maxTokens: 4, spec });
+    const held = await reserve(c, { promptTokens: 7, mostTokens: 4, spec });
     expect(held.insteadOf).toBe("chat-small");
     expect(held.settle({ prompt_tokens: 7, completion_tokens: 4, total_tokens: 11 }, spec)).toBe(0.004007);
     expect(held.settle({ prompt_tokens: 7, completion_tokens: 4, total_tokens: 11 }, spec)).toBe(0);

@@ -16,7 +16,7 @@ import { isBusy, ledgerUnavailable, overBudget, overTokens, promptOverTokens } f
 export interface WorstCase {
   readonly promptTokens: number;
   /** Of all choices together. */
-  readonly maxTokens: number;
+  readonly mostTokens: number;
   readonly spec: ModelVersion;
 }
 
@@ -76,7 +76,7 @@ class Asked {
     this.#c = c;
     this.#worst = worst;
     this.#claims = claims;
-    this.#nanos = worstOf(worst.spec.price, worst.promptTokens, worst.maxTokens);
+    this.#nanos = worstOf(worst.spec.price, worst.promptTokens, worst.mostTokens);
     this.#now = c.get("gateway").ambient.now();
   }
 
@@ -109,8 +109,8 @@ class Asked {
     const gateway = this.#c.get("gateway");
     const { account, terms, tokensPerMinute } = claim;
     const id = gateway.accounts.newId();
-    const { promptTokens, maxTokens } = this.#worst;
-    const tokens = tokensPerMinute === null ? 0 : Math.min(promptTokens + maxTokens, tokensPerMinute);
+    const { promptTokens, mostTokens } = this.#worst;
+    const tokens = tokensPerMinute === null ? 0 : Math.min(promptTokens + mostTokens, tokensPerMinute);
     const { answer_ms, stream_ms } = gateway.config.timeouts;
     const until = this.#now + Math.max(answer_ms, stream_ms) + HOLD_MS;
     const ask = { id, now: this.#now, nanos: this.#nanos, until, tokens, tokensPerMinute, terms };

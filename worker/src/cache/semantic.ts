@@ -108,7 +108,7 @@ export class SemanticCache {
   async #vectorOf(c: GatewayContext, text: string): Promise<Packed | null> {
     const version = this.#version;
     const tokens = estimateTokens(text);
-    const held = await reserve(c, { promptTokens: tokens, maxTokens: 0, spec: version });
+    const held = await reserve(c, { promptTokens: tokens, mostTokens: 0, spec: version });
     try {
       if (held.insteadOf !== null) return null;
       const gateway = c.get("gateway");

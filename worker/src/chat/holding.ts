@@ -106,13 +106,5 @@ export function budgetSpent(): ApiError {
 
 /** Reserves what the request may come to at most with this version. */
 function reserveAt(trip: Trip, route: Route): Promise<Reservation> {
-  const leg = legOf(trip, route);
-  const worst = {
-    get promptTokens() {
-      return leg.promptTokens;
-    },
-    maxTokens: leg.mostTokens,
-    spec: route.spec,
-  };
-  return timed(trip.c.get("record"), "budget", () => reserve(trip.c, worst));
+  return timed(trip.c.get("record"), "budget", () => reserve(trip.c, legOf(trip, route)));
 }

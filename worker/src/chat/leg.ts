@@ -1,4 +1,6 @@
 import type { Message } from "../backends/backend.ts";
+import type { WorstCase } from "../budget/reserve.ts";
+import type { ModelVersion } from "../config.ts";
 import type { Route } from "../routing/route.ts";
 import { estimatePrompt, estimateTokens } from "../tokens/estimate.ts";
 import { checkWindow } from "../tokens/window.ts";
@@ -9,8 +11,9 @@ import type { ChatRequest } from "./request.ts";
 /** Parameters that are written into the prompt, or may be. */
 const DECLARED = ["tools", "response_format", "chat_template_kwargs", "guided_json", "structured_outputs"];
 
-/** A request as one version gets it. */
-export class Leg {
+/** A request as one version gets it, and the most that it may come to there. */
+export class Leg implements WorstCase {
+  readonly spec: ModelVersion;
   readonly messages: readonly Message[];
   /** With `max_tokens` as far as the version's window allows. */
   readonly parameters: JsonObject;
@@ -21,6 +24,7 @@ export class Leg {
 
   /** Throws the 400 of a prompt that the version's window can't hold. */
   constructor(request: ChatRequest, { spec }: Route) {
+    this.spec = spec;
     // The version's own system prompt comes before whatever the client says.
     this.messages = spec.prompt ? [{ role: "system", content: spec.prompt }, ...request.messages] : request.messages;
     const wanted = effective(spec.parameters, request.parameters);

@@ -21,7 +21,7 @@ export async function summarise(c: GatewayContext, object: ConversationPort, fal
   const { spec } = await findRoute(c, summary_model, tenant);
   const messages = summaryRequest(fallen.summary, fallen.turns);
   const promptTokens = messages.reduce((sum, { content }) => sum + estimateTokens(textOf(content)), 0);
-  const held = await reserve(c, { promptTokens, maxTokens: SUMMARY_TOKENS, spec });
+  const held = await reserve(c, { promptTokens, mostTokens: SUMMARY_TOKENS, spec });
   // Its budget is spent: what fell out of the window waits for a better day.
   if (held.insteadOf !== null) return held.release();
   try {

@@ -151,7 +151,7 @@ class EmbedHolding {
 }
 
 async function hold(c: GatewayContext, { spec }: Route, promptTokens: number): Promise<Reservation> {
-  const held = await timed(c.get("record"), "budget", () => reserve(c, { promptTokens, maxTokens: 0, spec }));
+  const held = await timed(c.get("record"), "budget", () => reserve(c, { promptTokens, mostTokens: 0, spec }));
   if (!held.insteadOf) return held;
   held.release();
   // Vectors of two models can't be compared: there is no cheaper one to fall to.

@@ -1,17 +1,17 @@
 import { Refused } from "../access/credential.ts";
 import { NOBODY, type Principal } from "../access/principal.ts";
-import type { Gateway, GatewayContext, GatewayMiddleware } from "../gateway.ts";
+import type { Gateway, GatewayContext } from "../gateway.ts";
 import { isProbe, PROBER } from "../outcomes/probe.ts";
 import { clientAddress } from "../routing/client.ts";
+import type { Check } from "./checks.ts";
 
 /** Lets callers in who prove who they are: by the stage's key, a key of their own, a token, or Cloudflare Access. */
-export function access(gateway: Gateway): GatewayMiddleware {
+export function access(gateway: Gateway): Check {
   const { required } = gateway.config.auth;
-  return async function access(c, next) {
+  return async function access(c) {
     const principal = isProbe(c.req.raw) ? PROBER : required ? await identify(gateway, c) : NOBODY;
     c.get("record").tenant = principal.tenant;
     c.set("principal", principal);
-    await next();
   };
 }
 

@@ -1,4 +1,5 @@
 import type { GatewayMiddleware } from "../gateway.ts";
+import type { RequestRecord } from "../record.ts";
 import { callerTraceparent } from "../telemetry/trace.ts";
 
 /** Says on every answer who served it and what it took, also on a failure after routing. */
@@ -23,10 +24,16 @@ export function answerHeaders(): GatewayMiddleware {
     if (record.guard !== null && record.guard.score > 0 && record.guard.score >= threshold) {
       headers.set("x-sluiceway-guard", "flagged");
     }
-    const total = gateway.ambient.now() - record.startedAt;
-    const steps = Object.entries({ ...record.timings, total }).map(([step, ms]) => `${step};dur=${ms.toFixed(1)}`);
-    // A page's own tracing reads it from here: no script sees the headers of its navigation.
-    if (record.trace !== null) steps.push(`traceparent;desc="${callerTraceparent(record.trace)}"`);
-    headers.set("server-timing", steps.join(", "));
+    headers.set("server-timing", stepsOf(record, gateway.ambient.now()));
   };
+}
+
+/** Milliseconds by step, and of all together. */
+function stepsOf(record: RequestRecord, now: number): string {
+  let steps = "";
+  for (const step in record.timings) steps += `${step};dur=${(record.timings[step] as number).toFixed(1)}, `;
+  const total = `total;dur=${(now - record.startedAt).toFixed(1)}`;
+  // A page's own tracing reads it from here: no script sees the headers of its navigation.
+  const trace = record.trace === null ? "" : `, traceparent;desc="${callerTraceparent(record.trace)}"`;
+  return steps + total + trace;
 }

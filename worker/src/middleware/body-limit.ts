@@ -1,12 +1,12 @@
 import { ApiError } from "../errors.ts";
-import type { GatewayMiddleware } from "../gateway.ts";
+import type { Check } from "./checks.ts";
 
 /**
  * Caps the body. A declared length over the cap is refused at once; the bytes themselves are counted as they are read,
  * which happens only when an endpoint asks, so that a caller without key can't make us read.
  */
-export function bodyLimit(maxBytes: number): GatewayMiddleware {
-  return async function bodyLimit(c, next) {
+export function bodyLimit(maxBytes: number): Check {
+  return function bodyLimit(c) {
     const request = c.req.raw;
     const declared = request.headers.get("content-length");
     if (declared !== null && Number(declared) > maxBytes) throw tooLarge(maxBytes);
@@ -18,7 +18,6 @@ export function bodyLimit(maxBytes: number): GatewayMiddleware {
       c.get("record").bytesIn = bytes.byteLength;
       return bytes;
     });
-    await next();
   };
 }
 

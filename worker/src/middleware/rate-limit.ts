@@ -2,9 +2,10 @@ import type { Account } from "../budget/account.ts";
 import { ledgerOf } from "../budget/accounts.ts";
 import type { GatewayConfig } from "../config.ts";
 import { ApiError } from "../errors.ts";
-import type { GatewayContext, GatewayMiddleware } from "../gateway.ts";
+import type { GatewayContext } from "../gateway.ts";
 import { within } from "../patience.ts";
 import { clientAddress } from "../routing/client.ts";
+import type { Check } from "./checks.ts";
 import { Standing } from "./standing.ts";
 
 /** Longest wait for the object that counts a key's requests. */
@@ -12,16 +13,14 @@ const PATIENCE_MS = 1_000;
 
 /**
  * Limits requests by key, or by address where no key is asked for. A key with a limit of its own is counted exactly, in
- * one place; the others by the platform's limiter, whose word a caller far from the limit needn't wait for. A limiter that fails lets requests pass: it guards against bursts,
- * and budgets and the zone's own rule stand behind it.
+ * one place; the others by the platform's limiter, whose word a caller far from the limit needn't wait for. A limiter
+ * that fails lets requests pass: it guards against bursts, and budgets and the zone's own rule stand behind it.
  */
-export function rateLimit(limits: GatewayConfig["limits"]): GatewayMiddleware {
+export function rateLimit(limits: GatewayConfig["limits"]): Check {
   const standing = new Standing(limits);
-  return async function rateLimit(c, next) {
+  return function rateLimit(c) {
     const { requestsPerMinute } = c.get("principal");
-    if (requestsPerMinute === null) await throughPlatform(c, limits, standing);
-    else await throughLedger(c, requestsPerMinute);
-    await next();
+    return requestsPerMinute === null ? throughPlatform(c, limits, standing) : throughLedger(c, requestsPerMinute);
   };
 }
 

@@ -131,13 +131,7 @@ async function answerOf(c: GatewayContext, { user }: Evidence, leg: Leg, { spec 
 /** Books what it cost with the stage, by a name of its own: no caller has asked for it. */
 function book(c: GatewayContext, leg: Leg, { spec }: Route, usage: Usage): number {
   const { accounts, ambient } = c.get("gateway");
-  const worst = {
-    get promptTokens() {
-      return leg.promptTokens;
-    },
-    maxTokens: leg.mostTokens,
-  };
-  const tokens = tokensIn(usage, worst);
+  const tokens = tokensIn(usage, leg);
   const nanos = costOf(spec.price, tokens);
   const stage = accounts.of("stage");
   const { prompt, completion } = tokens;
