@@ -1,6 +1,6 @@
 """Measures the gateway beside others in one run: the same upstream, the same load, the order moving on each round.
 
-    python -m bench.gateway [--without-rivals] [--rounds N] [--requests N] [--json]
+    python -m bench.gateway [--without-rivals] [--rounds N] [--requests N] [--warm N] [--json]
 
 Times are of this machine in this minute; only the ratios say something. Exits with 1 when a goal is missed.
 """
@@ -31,7 +31,7 @@ def main() -> int:
     bundle, config = rendered.modules[0], rendered.modules[1]
     code = rendered.out_dir / "dist" / bundle.name
     rivals = None if asked.without_rivals else str(install.rivals(node))
-    order = {"bundle": str(code), "rivals": rivals, "rounds": asked.rounds, "requests": asked.requests}
+    order = {"bundle": str(code), "rivals": rivals, "rounds": asked.rounds, "requests": asked.requests, "warm": asked.warm}
     ended = subprocess.run([str(node), str(HERE / "run.ts"), json.dumps(order)], stdout=subprocess.PIPE, text=True)
     if ended.returncode:
         raise SluicewayError("the measurement ended early", hint="what went wrong stands above")
@@ -52,6 +52,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--without-rivals", action="store_true", help="our Worker and the bare ones only")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=400, help="in one cell of one round; LiteLLM gets a fifth")
+    parser.add_argument("--warm", type=int, default=8000, help="to each before it is measured; LiteLLM gets a fifth")
     parser.add_argument("--json", action="store_true")
     return parser.parse_args()
 

@@ -7,6 +7,7 @@ const KINDS = { bareAi, bareFetch, least, ours } satisfies Record<string, (...ar
 
 interface Started {
   readonly port: number;
+  readonly entryPort: number;
   readonly pids: number[];
   readonly startMs: number;
 }
@@ -21,14 +22,14 @@ export async function apart<Kind extends keyof typeof KINDS>(
     child.once("exit", (code) => reject(new Error(`the Worker did not start (${code})`)));
   });
   const told = new Promise<Started>((resolve) => child.once("message", (message) => resolve(message as Started)));
-  const { port, pids, startMs } = await Promise.race([told, gone]);
+  const { port, entryPort, pids, startMs } = await Promise.race([told, gone]);
   gone.catch(() => {});
   const stop = async () => {
     const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
     child.disconnect();
     await ended;
   };
-  return { port, startMs, pids: () => pids, stop };
+  return { port, entryPort, startMs, pids: () => pids, stop };
 }
 
 async function main(order: string): Promise<void> {
@@ -37,7 +38,8 @@ async function main(order: string): Promise<void> {
   const running = await (KINDS[kind] as (...args: never[]) => Promise<Running>)(...args);
   process.once("disconnect", () => void running.stop().finally(() => process.exit(0)));
   const startMs = performance.now() - since;
-  process.send?.({ port: running.port, pids: running.pids(), startMs } satisfies Started);
+  const { port, entryPort } = running as Required<Running>;
+  process.send?.({ port, entryPort, pids: running.pids(), startMs } satisfies Started);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv[2] ?? "");

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TypedDict
 
 BARE = {"ours, openai": "bare Worker, fetch", "ours, workers-ai": "bare Worker, env.AI"}
+#: A Worker that is asked through Miniflare's entry Worker, as plain `new Miniflare()` has it.
+BY_ENTRY = " *"
 RIVALS = ("Portkey", "LiteLLM")
 #: Reads both ways' JSON, checks a key, hears of who leaves, has a deadline, sets our headers, writes our line: no more.
 LEAST = "least gateway, fetch"
@@ -50,6 +52,7 @@ def table(measured: Measured) -> list[str]:
             if (row["stream"], row["connections"]) == (stream, connections):
                 times = "  ".join(f"{row[name]:8.2f}" for name in ("p50", "p90", "p99", "firstP50", "processor"))
                 lines.append(f"  {row['name']:24} {times} ms {row['perSecond']:9.0f}")
+    lines.append(f"{BY_ENTRY.strip()} behind Miniflare's entry Worker, which neither Cloudflare has nor the local stage")
     lines.append("our rate limiter is a stand-in that counts in the Worker (Cloudflare's counts on its machine)")
     lines.append("memory after the load, and from a cold start to the first answer")
     for name, mib in measured["memory"].items():
@@ -62,13 +65,14 @@ def goals(measured: Measured, gzip_bytes: int, startup_ms: float) -> list[Goal]:
     p50 = {(row["name"], row["stream"], row["connections"]): row["p50"] for row in measured["rows"]}
     found: list[Goal] = []
     for ours, bare in BARE.items():
-        over = p50[ours, False, 1] - p50[bare, False, 1]
-        found.append(_goal(f"{ours}: at most 0.6 ms over a {bare}, one at a time", f"{over:.2f} ms", over <= 0.6))
-        ratio = p50[ours, False, 32] / p50[bare, False, 32]
-        seen = f"{ratio:.2f}"
+        over, own = (p50[ours + way, False, 1] - p50[bare + way, False, 1] for way in (BY_ENTRY, ""))
+        seen = f"{over:.2f} ms ({own:.2f} without Miniflare's entry Worker)"
+        found.append(_goal(f"{ours}: at most 0.6 ms over a {bare}, one at a time", seen, over <= 0.6))
+        ratio, own = (p50[ours + way, False, 32] / p50[bare + way, False, 32] for way in (BY_ENTRY, ""))
+        seen = f"{ratio:.2f} ({own:.2f} without Miniflare's entry Worker)"
         if ours == "ours, openai":
-            floor = p50[LEAST, False, 32] / p50[bare, False, 32]
-            seen += f" (the least that a gateway in a Worker can be: {floor:.2f})"
+            floor, own = (p50[LEAST + way, False, 32] / p50[bare + way, False, 32] for way in (BY_ENTRY, ""))
+            seen += f"; the least that a gateway in a Worker can be: {floor:.2f} ({own:.2f})"
         found.append(_goal(f"{ours}: at most 1.4 times a {bare}, 32 at once", seen, ratio <= 1.4))
     for rival in RIVALS:
         rows = [key for key in p50 if key[0] == rival]

@@ -5,15 +5,21 @@ import { DURABLE_OBJECTS } from "../../worker/test/durable-objects.ts";
 /** A Worker under measurement: where it answers, and the processes that it lives in. */
 export interface Running {
   port: number;
+  /** Where it answers behind Miniflare's entry Worker, which parses each request once more and hands it on. */
+  entryPort?: number;
   /** Milliseconds that it took to start, where the process around it is no part of that. */
   startMs?: number;
   pids: () => number[];
   stop: () => Promise<void>;
 }
 
+/** As on the local stage: the Worker itself, as on Cloudflare, with none of Miniflare's before it. */
+const OWN_SOCKET = [{ host: "127.0.0.1", port: 0 }];
+
 const PLATFORM = {
   compatibilityDate: "2026-07-01",
   compatibilityFlags: ["enable_request_signal"],
+  unsafeDirectSockets: OWN_SOCKET,
   cf: false as const,
   handleRuntimeStdio: (stdout: NodeJS.ReadableStream, stderr: NodeJS.ReadableStream) => {
     stdout.resume();
@@ -96,9 +102,10 @@ const aiOf = (upstream: string) => ({ binding: "AI", remoteProxyConnectionString
 async function start(options: ConstructorParameters<typeof Miniflare>[0]): Promise<Running> {
   const before = new Set(childrenOf(process.pid));
   const runtime = new Miniflare(options);
-  const { port } = await runtime.ready;
+  const { port: entryPort } = await runtime.ready;
+  const { port } = await runtime.unsafeGetDirectURL();
   const pids = childrenOf(process.pid).filter((pid) => !before.has(pid));
-  return { port: Number(port), pids: () => pids, stop: () => runtime.dispose() };
+  return { port: Number(port), entryPort: Number(entryPort), pids: () => pids, stop: () => runtime.dispose() };
 }
 
 /** Processes whose parent is `pid`. Linux only, as the measurement is. */
