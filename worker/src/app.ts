@@ -17,9 +17,8 @@ import { access } from "./middleware/access.ts";
 import { accessLog } from "./middleware/access-log.ts";
 import { answerHeaders } from "./middleware/answer-headers.ts";
 import { bodyLimit } from "./middleware/body-limit.ts";
-import { checks } from "./middleware/checks.ts";
 import { cors } from "./middleware/cors.ts";
-import { failure, notFound, onlyErrors } from "./middleware/failure.ts";
+import { failure, notFound } from "./middleware/failure.ts";
 import { rateLimit } from "./middleware/rate-limit.ts";
 import { requestId } from "./middleware/request-id.ts";
 import { type Endpoint, Routes } from "./routes.ts";
@@ -51,8 +50,8 @@ export function createApp(gateway: Gateway): Routes {
   const app = new Routes(notFound, failure);
   app.add(null, "/*", requestId(gateway), accessLog());
   addAdmin(app, "/_sluiceway");
-  app.add(null, "/*", cors(config.cors), answerHeaders(), onlyErrors());
-  const admitted = [checks(bodyLimit(config.limits.body_bytes), access(gateway), rateLimit(config.limits))];
+  app.add(null, "/*", cors(config.cors), answerHeaders());
+  const admitted = [bodyLimit(config.limits.body_bytes), access(gateway), rateLimit(config.limits)];
   for (const [table, before] of [
     [OPEN, []],
     [ADMITTED, admitted],

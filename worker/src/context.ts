@@ -38,7 +38,7 @@ export class Context {
   readonly req: Asked;
   readonly env: GatewayEnv;
   readonly executionCtx: ExecutionContext;
-  /** There once a handler has answered: for what is behind `await next()`. */
+  /** There once a handler has answered: for what sees it on its way out. */
   res!: Response;
   readonly #left: Partial<GatewayVariables> = {};
 

@@ -48,8 +48,15 @@ export interface GatewayVariables {
 }
 
 export type GatewayContext = Context;
-/** Answers, or hands on: what comes back from behind is in the context. */
-export type GatewayMiddleware = (
-  c: GatewayContext,
-  next: () => Promise<void>,
-) => Response | Promise<Response | undefined> | Promise<void>;
+/** Answers, or lets the request go on to what is behind. What it throws is answered as an error. */
+export type Handler =
+  | ((c: GatewayContext) => Response | undefined | Promise<Response | undefined>)
+  | ((c: GatewayContext) => void)
+  | ((c: GatewayContext) => Promise<void>);
+
+/** What a request passes on its way in, and its answer on the way out. */
+export interface Layer {
+  readonly before?: Handler;
+  /** Sees each answer to a request that `before` has not thrown at, also one to an error, in `c.res`. */
+  readonly after?: (c: GatewayContext) => void;
+}

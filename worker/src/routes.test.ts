@@ -1,22 +1,20 @@
 import { describe, expect, it } from "vitest";
 import { type Context, pathOf } from "./context.ts";
 import type { GatewayEnv } from "./env.ts";
-import type { GatewayMiddleware } from "./gateway.ts";
+import type { Handler } from "./gateway.ts";
 import { Routes } from "./routes.ts";
 
 const named =
-  (name: string): GatewayMiddleware =>
+  (name: string): Handler =>
   () =>
     new Response(name);
 
 function routes(): Routes {
   const table = new Routes(
     () => new Response("not found", { status: 404 }),
-    (error) => new Response(error.message, { status: 500 }),
+    (thrown) => new Response(String(thrown), { status: 500 }),
   );
-  table.add(null, "/*", async function first(_c, next) {
-    await next();
-  });
+  table.add(null, "/*", async function first() {});
   table.add("GET", "/v1/models", named("list"));
   table.add("GET", "/v1/models/:id", (c) => new Response(c.req.param("id")));
   table.add(null, "/v1/models", named("others"));
@@ -64,10 +62,9 @@ describe("routes", () => {
       () => new Response(null, { status: 500 }),
     );
     for (const name of ["one", "two"]) {
-      table.add(null, "/*", async (_c, next) => {
-        went.push(name);
-        await next();
-        went.push(`${name} again`);
+      table.add(null, "/*", {
+        before: () => void went.push(name),
+        after: () => void went.push(`${name} again`),
       });
     }
     table.add("GET", "/a", named("answer"));
@@ -75,35 +72,53 @@ describe("routes", () => {
       went.push("never");
       return undefined;
     });
+    table.add("GET", "/a", { after: () => void went.push("nor this") });
     expect(await ask(table, "GET", "/a")).toEqual([200, "answer"]);
     expect(went).toEqual(["one", "two", "two again", "one again"]);
   });
 
-  it("answer an error where it was thrown, so that those around see an answer", async () => {
-    const seen: number[] = [];
+  it("let no answer pass by those whose way in it has not passed, and none that it has", async () => {
+    const seen: [string, number][] = [];
     const table = new Routes(
       () => new Response(null, { status: 404 }),
-      (error) => new Response(error.message, { status: 500 }),
+      (thrown) => new Response(String(thrown), { status: 500 }),
     );
-    table.add(null, "/*", async (c: Context, next) => {
-      await next();
-      seen.push(c.res.status);
-    });
+    const see = (name: string) => (c: Context) => void seen.push([name, c.res.status]);
+    table.add(null, "/*", { after: see("outer") });
     table.add("GET", "/broken", () => {
       throw new Error("broken");
     });
-    table.add("GET", "/late", async (c: Context, next) => {
-      c.res = new Response("too early");
-      await next();
-      throw new Error("late");
+    table.add("GET", "/rejected", async () => {
+      throw new Error("rejected");
     });
+    table.add("GET", "/late", {
+      after: () => {
+        throw new Error("late");
+      },
+    });
+    table.add("GET", "/late", named("early"));
     table.add("GET", "/thrown", () => {
       throw "no error";
     });
-    expect(await ask(table, "GET", "/broken")).toEqual([500, "broken"]);
-    expect(await ask(table, "GET", "/late")).toEqual([500, "late"]);
-    expect(seen).toEqual([500, 500]);
-    await expect(ask(table, "GET", "/thrown")).rejects.toBe("no error");
+    const shut = {
+      before: () => {
+        throw new Error("shut");
+      },
+      after: see("shut"),
+    };
+    table.add("GET", "/shut", shut, { after: see("inner") });
+    table.add("GET", "/open", { before: named("by a layer"), after: see("open") }, { after: see("inner") });
+    expect(await ask(table, "GET", "/broken")).toEqual([500, "Error: broken"]);
+    expect(await ask(table, "GET", "/rejected")).toEqual([500, "Error: rejected"]);
+    expect(await ask(table, "GET", "/late")).toEqual([500, "Error: late"]);
+    expect(await ask(table, "GET", "/thrown")).toEqual([500, "no error"]);
+    expect(await ask(table, "GET", "/shut")).toEqual([500, "Error: shut"]);
+    expect(seen).toEqual([500, 500, 500, 500, 500].map((status) => ["outer", status]));
+    expect(await ask(table, "GET", "/open")).toEqual([200, "by a layer"]);
+    expect(seen.slice(5)).toEqual([
+      ["open", 200],
+      ["outer", 200],
+    ]);
   });
 
   it("that are added later are found", async () => {

@@ -1,31 +1,32 @@
 import { Asked, Context, pathOf } from "./context.ts";
 import type { GatewayEnv } from "./env.ts";
-import type { GatewayMiddleware } from "./gateway.ts";
+import type { Handler, Layer } from "./gateway.ts";
 
 /** What answers a method at a path. */
-export type Endpoint = readonly [method: string, path: string, endpoint: GatewayMiddleware];
+export type Endpoint = readonly [method: string, path: string, endpoint: Handler];
 
-type Failure = (error: Error, c: Context) => Response;
+type Failure = (thrown: unknown, c: Context) => Response;
 
 interface Route {
   /** Null: any. */
   readonly method: string | null;
   /** Of the path; `:name` takes any but an empty one, a last `*` whatever follows, also nothing. */
   readonly segments: readonly string[];
-  readonly handler: GatewayMiddleware;
+  readonly layer: Layer;
 }
 
 interface Found {
-  readonly handlers: readonly GatewayMiddleware[];
+  readonly layers: readonly Layer[];
   readonly params: Readonly<Record<string, string>>;
 }
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "DELETE", "OPTIONS", "HEAD", "PUT"]);
 
 /**
- * A table of routes. A request goes through every handler whose path and method fit, in the order in which they were
- * added, as far as each of them calls `next`. An error is answered by `failure` where it was thrown: the handlers
- * around see an answer like any other.
+ * A table of routes. A request goes through every layer whose path and method fit, in the order in which they were
+ * added, until one answers; the answer goes back through those that it has passed. What is thrown is answered by
+ * `failure`, whose answer goes back like any other. One loop and no layer inside another: that cost a promise or three a
+ * layer, which were more than what most of them do.
  */
 export class Routes {
   readonly #notFound: (c: Context) => Response;
@@ -41,19 +42,22 @@ export class Routes {
   }
 
   /** `method` null: any. */
-  add(method: string | null, path: string, ...handlers: readonly GatewayMiddleware[]): void {
+  add(method: string | null, path: string, ...layers: readonly (Layer | Handler)[]): void {
     this.#known.clear();
     if (!/[:*]/.test(path)) this.#plain.add(path);
     const segments = path.slice(1).split("/");
-    for (const handler of handlers) this.#routes.push({ method, segments, handler });
+    for (const one of layers) {
+      const layer = typeof one === "function" ? { before: one } : one;
+      this.#routes.push({ method, segments, layer });
+    }
   }
 
   async fetch(request: Request, env: GatewayEnv, executionCtx: ExecutionContext): Promise<Response> {
     const isHead = request.method === "HEAD";
     const path = pathOf(request.url);
-    const { handlers, params } = this.match(isHead ? "GET" : request.method, path);
+    const { layers, params } = this.match(isHead ? "GET" : request.method, path);
     const c = new Context(new Asked(request, path, params), env, executionCtx);
-    await this.#run(c, handlers, 0);
+    await this.#pass(c, layers);
     return isHead ? new Response(null, c.res) : c.res;
   }
 
@@ -73,21 +77,32 @@ export class Routes {
     const fitting = this.#routes.filter(
       (route) => (route.method === null || route.method === method) && fits(route.segments, segments, params),
     );
-    return { handlers: fitting.map(({ handler }) => handler), params };
+    return { layers: fitting.map(({ layer }) => layer), params };
   }
 
-  async #run(c: Context, handlers: readonly GatewayMiddleware[], at: number): Promise<void> {
+  async #pass(c: Context, layers: readonly Layer[]): Promise<void> {
+    let passed = 0;
     try {
-      const handler = handlers[at];
-      if (handler === undefined) {
-        c.res ??= this.#notFound(c);
-        return;
+      for (const { before } of layers) {
+        const given = before?.(c);
+        const answer = given instanceof Promise ? await given : given;
+        passed++;
+        if (!answer) continue;
+        c.res = answer;
+        break;
       }
-      const answer = await handler(c, () => this.#run(c, handlers, at + 1));
-      if (answer) c.res ??= answer;
-    } catch (error) {
-      if (!(error instanceof Error)) throw error;
-      c.res = this.#failure(error, c);
+      c.res ??= this.#notFound(c);
+    } catch (thrown) {
+      c.res = this.#failure(thrown, c);
+    }
+    for (let at = passed - 1; at >= 0; at--) this.#goBack(c, layers[at] as Layer);
+  }
+
+  #goBack(c: Context, { after }: Layer): void {
+    try {
+      after?.(c);
+    } catch (thrown) {
+      c.res = this.#failure(thrown, c);
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { GatewayContext, GatewayMiddleware } from "../gateway.ts";
+import type { GatewayContext, Layer } from "../gateway.ts";
 import { tellOutcome } from "../outcomes/finish.ts";
 import { Presence } from "../presence.ts";
 import { type LogLine, lineOf } from "../telemetry/line.ts";
@@ -6,26 +6,29 @@ import { pointOf } from "../telemetry/point.ts";
 import { spansOf } from "../telemetry/spans.ts";
 
 /** Writes one line and one metrics point a request, and its spans: when its answer is complete, or its client gone. */
-export function accessLog(): GatewayMiddleware {
-  return async function accessLog(c, next) {
-    const presence = new Presence(c.req.raw.signal, c.executionCtx);
-    c.set("presence", presence);
-    await next();
-    const status = c.res.status;
-    const finish = (endedAt: number) => {
-      try {
-        write(c, status, endedAt);
-        tellOutcome(c, status, endedAt);
-      } finally {
-        presence.over();
-      }
-    };
-    const record = c.get("record");
-    const gateway = c.get("gateway");
-    // A timer to write the line behind the answer would take as long as the line does.
-    if (record.ended === null) finish(gateway.ambient.now());
-    else void record.ended.then(() => finish(gateway.ambient.now()));
+export function accessLog(): Layer {
+  return {
+    before(c) {
+      c.set("presence", new Presence(c.req.raw.signal, c.executionCtx));
+    },
+    after(c) {
+      const { status } = c.res;
+      const { ended } = c.get("record");
+      // A timer to write the line behind the answer would take as long as the line does.
+      if (ended === null) finish(c, status);
+      else void ended.then(() => finish(c, status));
+    },
   };
+}
+
+function finish(c: GatewayContext, status: number): void {
+  const endedAt = c.get("gateway").ambient.now();
+  try {
+    write(c, status, endedAt);
+    tellOutcome(c, status, endedAt);
+  } finally {
+    c.get("presence").over();
+  }
 }
 
 function write(c: GatewayContext, status: number, endedAt: number): void {

@@ -1,12 +1,11 @@
 import { Refused } from "../access/credential.ts";
 import { NOBODY, type Principal } from "../access/principal.ts";
-import type { Gateway, GatewayContext } from "../gateway.ts";
+import type { Gateway, GatewayContext, Handler } from "../gateway.ts";
 import { isProbe, PROBER } from "../outcomes/probe.ts";
 import { clientAddress } from "../routing/client.ts";
-import type { Check } from "./checks.ts";
 
 /** Lets callers in who prove who they are: by the stage's key, a key of their own, a token, or Cloudflare Access. */
-export function access(gateway: Gateway): Check {
+export function access(gateway: Gateway): Handler {
   const { required } = gateway.config.auth;
   return async function access(c) {
     const principal = isProbe(c.req.raw) ? PROBER : required ? await identify(gateway, c) : NOBODY;

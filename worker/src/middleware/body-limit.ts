@@ -1,11 +1,11 @@
 import { ApiError } from "../errors.ts";
-import type { Check } from "./checks.ts";
+import type { Handler } from "../gateway.ts";
 
 /**
  * Caps the body. A declared length over the cap is refused at once; the bytes themselves are counted as they are read,
  * which happens only when an endpoint asks, so that a caller without key can't make us read.
  */
-export function bodyLimit(maxBytes: number): Check {
+export function bodyLimit(maxBytes: number): Handler {
   return function bodyLimit(c) {
     const request = c.req.raw;
     const declared = request.headers.get("content-length");

@@ -1,5 +1,5 @@
 import type { GatewayConfig } from "../config.ts";
-import type { GatewayMiddleware } from "../gateway.ts";
+import type { GatewayContext, Layer } from "../gateway.ts";
 
 const METHODS = "GET, POST, DELETE, OPTIONS";
 const EXPOSED = [
@@ -12,19 +12,23 @@ const EXPOSED = [
  * Lets pages of the listed origins call, and read every answer, errors included. A preflight is answered here: a
  * browser sends it without key, and it counts against no limit.
  */
-export function cors(settings: GatewayConfig["cors"]): GatewayMiddleware {
+export function cors(settings: GatewayConfig["cors"]): Layer {
   const any = settings.origins.includes("*");
   const allowed = new Set(settings.origins);
   const allow = (origin: string) => (any ? "*" : allowed.has(origin) ? origin : null);
-  return async function cors(c, next) {
-    const origin = allow(c.req.header("origin") ?? "");
-    if (c.req.method === "OPTIONS") c.res = preflight(c.req.raw, settings.max_age, origin !== null);
-    else await next();
-    const { headers } = c.res;
-    if (!any) headers.append("vary", "Origin");
-    if (origin === null) return;
-    headers.set("access-control-allow-origin", origin);
-    headers.set("access-control-expose-headers", EXPOSED);
+  const originOf = (c: GatewayContext) => allow(c.req.header("origin") ?? "");
+  return {
+    before(c) {
+      if (c.req.method === "OPTIONS") return preflight(c.req.raw, settings.max_age, originOf(c) !== null);
+    },
+    after(c) {
+      const { headers } = c.res;
+      if (!any) headers.append("vary", "Origin");
+      const origin = originOf(c);
+      if (origin === null) return;
+      headers.set("access-control-allow-origin", origin);
+      headers.set("access-control-expose-headers", EXPOSED);
+    },
   };
 }
 

@@ -1,10 +1,11 @@
 import { json } from "../endpoints/json.ts";
 import { ApiError, asApiError } from "../errors.ts";
-import type { GatewayContext, GatewayMiddleware } from "../gateway.ts";
+import type { GatewayContext } from "../gateway.ts";
 import { reportException } from "../telemetry/exceptions.ts";
 
 /** The answer to a failed request, in OpenAI's shape. An unforeseen failure is reported. */
-export function failure(error: unknown, c: GatewayContext): Response {
+export function failure(thrown: unknown, c: GatewayContext): Response {
+  const error = thrown instanceof Error ? thrown : new NotAnError(thrown);
   const record = c.get("record");
   const { signal } = c.req.raw;
   const fault = signal.aborted ? clientLeft(error) : asApiError(error);
@@ -15,23 +16,12 @@ export function failure(error: unknown, c: GatewayContext): Response {
   return json(c, fault.body(record.id), fault.status, fault.headers);
 }
 
-/** What was thrown though it is no error: the router hands only errors on, and would let it fall out of the gateway. */
+/** What was thrown though it is no error: answered and logged like one. */
 class NotAnError extends Error {
   override name = "NotAnError";
   constructor(thrown: unknown) {
     super(`${typeof thrown} thrown`, { cause: thrown });
   }
-}
-
-/** Makes an error of whatever else is thrown, so that it is answered and logged like one. */
-export function onlyErrors(): GatewayMiddleware {
-  return async function onlyErrors(_c, next) {
-    try {
-      await next();
-    } catch (thrown) {
-      throw thrown instanceof Error ? thrown : new NotAnError(thrown);
-    }
-  };
 }
 
 /** For the log alone: nobody is there to read it. No failure of ours, nor of the model. */

@@ -2,10 +2,9 @@ import type { Account } from "../budget/account.ts";
 import { ledgerOf } from "../budget/accounts.ts";
 import type { GatewayConfig } from "../config.ts";
 import { ApiError } from "../errors.ts";
-import type { GatewayContext } from "../gateway.ts";
+import type { GatewayContext, Handler } from "../gateway.ts";
 import { within } from "../patience.ts";
 import { clientAddress } from "../routing/client.ts";
-import type { Check } from "./checks.ts";
 import { Standing } from "./standing.ts";
 
 /** Longest wait for the object that counts a key's requests. */
@@ -16,7 +15,7 @@ const PATIENCE_MS = 1_000;
  * one place; the others by the platform's limiter, whose word a caller far from the limit needn't wait for. A limiter
  * that fails lets requests pass: it guards against bursts, and budgets and the zone's own rule stand behind it.
  */
-export function rateLimit(limits: GatewayConfig["limits"]): Check {
+export function rateLimit(limits: GatewayConfig["limits"]): Handler {
   const standing = new Standing(limits);
   return function rateLimit(c) {
     const { requestsPerMinute } = c.get("principal");

@@ -1,6 +1,5 @@
 import { bodyLimit } from "../../middleware/body-limit.ts";
-import { checks } from "../../middleware/checks.ts";
-import { notFound, onlyErrors } from "../../middleware/failure.ts";
+import { notFound } from "../../middleware/failure.ts";
 import type { Endpoint, Routes } from "../../routes.ts";
 import { adminOnly } from "./admin-only.ts";
 import { purgeCache } from "./cache.ts";
@@ -37,7 +36,7 @@ const ENDPOINTS: readonly Endpoint[] = [
  * the callers' keys and limits, or by any cache.
  */
 export function addAdmin(app: Routes, base: string): void {
-  app.add(null, `${base}/*`, onlyErrors(), adminOnly(), checks(bodyLimit(BODY_BYTES)));
+  app.add(null, `${base}/*`, adminOnly(), bodyLimit(BODY_BYTES));
   for (const [method, path, endpoint] of ENDPOINTS) app.add(method, base + path, endpoint);
   for (const command of COMMANDS) app.add("POST", `${base}/rollouts/:model/${command}`, commandRollout(command));
   app.add(null, `${base}/*`, notFound);
