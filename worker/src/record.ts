@@ -1,5 +1,6 @@
 import type { Usage } from "./backends/backend.ts";
 import type { Evidence } from "./outcomes/evidence.ts";
+import type { Soon } from "./soon.ts";
 import type { Trace } from "./telemetry/trace.ts";
 
 /** A step of the request as a trace shows it, on the clock of `performance.now()`. */
@@ -100,14 +101,28 @@ export function newRecord(id: string, startedAt: number): RequestRecord {
 }
 
 /** Runs a step of the request and notes how long it took, also when it fails. */
-export async function timed<T>(record: RequestRecord, step: string, work: () => Promise<T>): Promise<T> {
+export function timed<T>(record: RequestRecord, step: string, work: () => Soon<T>): Soon<T> {
   const start = performance.now();
+  let given: Soon<T> | null = null;
   try {
-    return await work();
+    given = work();
+    return given instanceof Promise ? timedLater(record, step, start, given) : given;
   } finally {
-    const ms = performance.now() - start;
-    // A step may be taken more than once: a retry, another backend.
-    record.timings[step] = (record.timings[step] ?? 0) + ms;
-    if (record.trace?.sampled) record.steps.push({ name: step, start, ms });
+    if (!(given instanceof Promise)) note(record, step, start);
   }
+}
+
+async function timedLater<T>(record: RequestRecord, step: string, start: number, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } finally {
+    note(record, step, start);
+  }
+}
+
+function note(record: RequestRecord, step: string, start: number): void {
+  const ms = performance.now() - start;
+  // A step may be taken more than once: a retry, another backend.
+  record.timings[step] = (record.timings[step] ?? 0) + ms;
+  if (record.trace?.sampled) record.steps.push({ name: step, start, ms });
 }

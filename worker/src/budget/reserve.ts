@@ -3,6 +3,7 @@ import type { ModelVersion } from "../config.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { within } from "../patience.ts";
 import { clientAddress } from "../routing/client.ts";
+import type { Soon } from "../soon.ts";
 import type { Account, Hold } from "./account.ts";
 import { ledgerOf } from "./accounts.ts";
 import { type Claim, claimsOf, isLimited, isServed, keyName } from "./claims.ts";
@@ -38,11 +39,14 @@ const HOLD_MS = 15 * 60_000;
 const REFUSED_MS = 1_000;
 
 /** Admits a request to its budgets and token limits, or throws the 402 or 429 in OpenAI's shape. */
-export async function reserve(c: GatewayContext, worst: WorstCase): Promise<Reservation> {
-  const gateway = c.get("gateway");
+export function reserve(c: GatewayContext, worst: WorstCase): Soon<Reservation> {
+  const isFree = !isLimited(c.get("gateway").config, c.get("principal"));
+  return isFree ? new Held(c, worst, []) : claim(c, worst);
+}
+
+async function claim(c: GatewayContext, worst: WorstCase): Promise<Reservation> {
+  const { config, accounts } = c.get("gateway");
   const principal = c.get("principal");
-  const { config, accounts } = gateway;
-  if (!isLimited(config, principal)) return new Held(c, worst, []);
   const claims = claimsOf(config, accounts, principal, worst.spec, () => clientAddress(c.req.raw));
   const asked = new Asked(c, worst, claims);
   const instead = await asked.admit();

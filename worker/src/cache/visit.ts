@@ -5,6 +5,7 @@ import type { GatewayContext } from "../gateway.ts";
 import type { Chain } from "../resilience/chain.ts";
 import { refOf } from "../routing/find.ts";
 import type { Route } from "../routing/route.ts";
+import type { Soon } from "../soon.ts";
 import type { Ending } from "../switch.ts";
 import { isKeepable } from "./exact.ts";
 import type { Leader, Shared } from "./flights.ts";
@@ -34,18 +35,25 @@ const PASSED_BY: Visit = { key: null, answer: null, by: null, keep: () => {}, en
  * Looks for the answer to a request: kept ones first, then one that an equal request is about to get, then one to
  * nearly the same question. Notes the outcome in the record. Throws only when the client leaves meanwhile.
  */
-export async function visitCache(
+export function visitCache(
+  c: GatewayContext,
+  request: ChatRequest,
+  chain: Pick<Chain, "first" | "hasOthers">,
+  signal: Ending,
+): Soon<Visit> {
+  const admits = c.get("gateway").cache.admits(request, c.req.raw.headers);
+  c.get("record").cache = admits ? "miss" : "bypass";
+  return admits ? seek(c, request, chain, signal) : PASSED_BY;
+}
+
+async function seek(
   c: GatewayContext,
   request: ChatRequest,
   chain: Pick<Chain, "first" | "hasOthers">,
   signal: Ending,
 ): Promise<Visit> {
   const gateway = c.get("gateway");
-  const record = c.get("record");
   const route = chain.first;
-  record.cache = "bypass";
-  if (!gateway.cache.admits(request, c.req.raw.headers)) return PASSED_BY;
-  record.cache = "miss";
   const identity = identityOf(c, request, route);
   const key = await cacheKey(identity);
   const kept = await gateway.cache.find(c.env.CACHE, key);

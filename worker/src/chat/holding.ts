@@ -3,6 +3,7 @@ import { type Reservation, reserve } from "../budget/reserve.ts";
 import { ApiError } from "../errors.ts";
 import { timed } from "../record.ts";
 import type { Route } from "../routing/route.ts";
+import type { Soon } from "../soon.ts";
 import { estimateUsage } from "../tokens/estimate.ts";
 import { legOf, type Trip } from "./trip.ts";
 
@@ -28,8 +29,10 @@ export class Holding {
   }
 
   /** Reserves for the first version of the trip. Throws the 402 or 429 of a budget that is spent. */
-  static async open(trip: Trip): Promise<Holding> {
-    return new Holding(trip, await reserveAt(trip, trip.chain.first));
+  static open(trip: Trip): Soon<Holding> {
+    const reserved = reserveAt(trip, trip.chain.first);
+    if (reserved instanceof Promise) return reserved.then((reservation) => new Holding(trip, reservation));
+    return new Holding(trip, reserved);
   }
 
   /** The cheaper model that the request is to go to instead. */
@@ -38,8 +41,11 @@ export class Holding {
   }
 
   /** Reserves for this version in place of the one before. Throws when its budget doesn't allow it. */
-  async moveTo(route: Route): Promise<void> {
-    if (route === this.#route) return;
+  moveTo(route: Route): Soon<void> {
+    if (route !== this.#route) return this.#moveTo(route);
+  }
+
+  async #moveTo(route: Route): Promise<void> {
     this.#reservation.release();
     this.#route = route;
     this.#reservation = await reserveAt(this.#trip, route);
@@ -105,6 +111,6 @@ export function budgetSpent(): ApiError {
 }
 
 /** Reserves what the request may come to at most with this version. */
-function reserveAt(trip: Trip, route: Route): Promise<Reservation> {
+function reserveAt(trip: Trip, route: Route): Soon<Reservation> {
   return timed(trip.c.get("record"), "budget", () => reserve(trip.c, legOf(trip, route)));
 }

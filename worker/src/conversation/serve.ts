@@ -5,10 +5,11 @@ import type { ChatRequest } from "../chat/request.ts";
 import { type ServedStream, type ServedWhole, serveStream, serveWhole } from "../chat/serve.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { routed } from "../routing/hybrid.ts";
+import type { Soon } from "../soon.ts";
 import { alone, conversationId, openTalk, shortened, type Talk } from "./talk.ts";
 
 /** The conversation that a body or a header names, opened for the request. */
-export async function talkFor(c: GatewayContext, body: JsonObject, request: ChatRequest): Promise<Talk> {
+export function talkFor(c: GatewayContext, body: JsonObject, request: ChatRequest): Soon<Talk> {
   const id = conversationId(c, body);
   const fitting = shortened(c, body, request);
   return id === null ? alone(fitting) : openTalk(c, id, fitting);

@@ -25,7 +25,10 @@ export async function guardPrompt(
   const { mode, mask_prompts, max_characters } = c.get("gateway").config.guard;
   if (request.judged !== true) {
     checkLength([...lead, ...request.messages], max_characters);
-    if (mode !== "off") lookForInjection(c, request.messages, await judgeOf(c, request.user));
+    if (mode !== "off") {
+      const judged = c.get("gateway").config.guard.injection !== null;
+      lookForInjection(c, request.messages, judged ? await judgeOf(c, request.user) : undefined);
+    }
   }
   return mask_prompts ? masked(c, request) : request;
 }

@@ -5,6 +5,7 @@ import { ApiError } from "../errors.ts";
 import type { GatewayContext, Handler } from "../gateway.ts";
 import { within } from "../patience.ts";
 import { clientAddress } from "../routing/client.ts";
+import type { Soon } from "../soon.ts";
 import { Standing } from "./standing.ts";
 
 /** Longest wait for the object that counts a key's requests. */
@@ -23,8 +24,7 @@ export function rateLimit(limits: GatewayConfig["limits"]): Handler {
   };
 }
 
-async function throughPlatform(c: GatewayContext, limits: GatewayConfig["limits"], standing: Standing): Promise<void> {
-  const record = c.get("record");
+function throughPlatform(c: GatewayContext, limits: GatewayConfig["limits"], standing: Standing): Soon<void> {
   const principal = c.get("principal");
   const { ambient } = c.get("gateway");
   const key = principal.via === "nobody" ? `ip ${clientAddress(c.req.raw)}` : `key ${principal.tenant}`;
@@ -33,9 +33,14 @@ async function throughPlatform(c: GatewayContext, limits: GatewayConfig["limits"
     standing.heard(key, ambient.now(), admitted);
     return admitted;
   });
-  if (isGood) c.get("presence").behind(word);
-  const admitted = isGood || (await word);
-  record.rateLimiter = admitted === null ? "failed" : "ok";
+  if (!isGood) return hear(c, limits, word);
+  c.get("presence").behind(word);
+  c.get("record").rateLimiter = "ok";
+}
+
+async function hear(c: GatewayContext, limits: GatewayConfig["limits"], word: Promise<boolean | null>): Promise<void> {
+  const admitted = await word;
+  c.get("record").rateLimiter = admitted === null ? "failed" : "ok";
   if (admitted === false) throw limited(limits.requests, limits.period, limits.period);
 }
 

@@ -4,6 +4,7 @@ import { faltered } from "../outcomes/evidence.ts";
 import { timed } from "../record.ts";
 import { refOf } from "../routing/find.ts";
 import type { Route } from "../routing/route.ts";
+import type { Soon } from "../soon.ts";
 import { type Ender, type Ending, Switch } from "../switch.ts";
 import type { Chain } from "./chain.ts";
 import { type Failure, type FallbackReason, failureOf, retryAfterMs } from "./failures.ts";
@@ -27,8 +28,8 @@ export interface Steps<T> {
   /** A streamed value is only the beginning of an answer; whoever reads it notes how it ended (`noteEnd`). */
   readonly streamed?: boolean;
   /** Before the first call to a version. Its failure is the request's for the first version; others are passed over. */
-  prepare?(route: Route): Promise<void>;
-  run(call: Try): Promise<T>;
+  prepare?(route: Route): Soon<void>;
+  run(call: Try): Soon<T>;
 }
 
 export interface Attempted<T> {
@@ -181,9 +182,12 @@ class Attempts<T> {
   }
 
   /** Waits, if that is soon, until a backend that named a time takes requests again. False: on to the next version. */
-  async #awaitTurn(route: Route, health: BackendHealth, more: boolean): Promise<boolean> {
+  #awaitTurn(route: Route, health: BackendHealth, more: boolean): Soon<boolean> {
+    return health.limitedForMs === 0 || this.#queueUp(route, health, more);
+  }
+
+  async #queueUp(route: Route, health: BackendHealth, more: boolean): Promise<boolean> {
     const limitedFor = health.limitedForMs;
-    if (limitedFor === 0) return true;
     const { config, ambient } = this.#c.get("gateway");
     const wait = this.#queue(limitedFor + jitter(config.resilience, 1, ambient.random()), limitedFor);
     if (wait !== null) await this.#pause(wait);
@@ -193,7 +197,7 @@ class Attempts<T> {
     return false;
   }
 
-  #pause(ms: number): Promise<void> {
+  #pause(ms: number): Soon<void> {
     return timed(this.#c.get("record"), "wait", () => pause(ms, this.#steps.signal));
   }
 
@@ -205,9 +209,14 @@ class Attempts<T> {
     return wait;
   }
 
-  async #isPrepared(route: Route): Promise<boolean> {
+  #isPrepared(route: Route): Soon<boolean> {
+    const preparing = this.#steps.prepare?.(route);
+    return preparing instanceof Promise ? this.#hasPrepared(route, preparing) : true;
+  }
+
+  async #hasPrepared(route: Route, preparing: Promise<void>): Promise<boolean> {
     try {
-      await this.#steps.prepare?.(route);
+      await preparing;
       return true;
     } catch (error) {
       if (route === this.#chain.first || !(error instanceof ApiError)) throw error;

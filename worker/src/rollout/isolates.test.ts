@@ -25,7 +25,7 @@ class Isolate {
     this.table = new LiveTable(config, now, () => live.ROLLOUTS.getByName(name) as unknown as RolloutPort);
   }
 
-  split(): Promise<Split> {
+  async split(): Promise<Split> {
     return this.table.splitOf("chat", live, (job) => this.work.push(job));
   }
 

@@ -1,4 +1,5 @@
 import type { GatewayContext } from "../gateway.ts";
+import type { Soon } from "../soon.ts";
 import { clientAddress } from "./client.ts";
 import { type Route, routeTo } from "./route.ts";
 
@@ -8,7 +9,7 @@ export function userOf(c: GatewayContext, named: string | null): string {
 }
 
 /** The model version that serves `chat` or `chat@2` for this user now. Throws the 404. */
-export function findRoute(c: GatewayContext, wanted: string, user: string): Promise<Route> {
+export function findRoute(c: GatewayContext, wanted: string, user: string): Soon<Route> {
   const { config, table } = c.get("gateway");
   const splitOf = (model: string) => table.splitOf(model, c.env, (work) => c.executionCtx.waitUntil(work));
   return routeTo(config, splitOf, wanted, user);

@@ -36,7 +36,8 @@ describe("routeTo", () => {
   it.each(["nope", "chat@3", "chat@", "chat@0", "chat@1@2", "chat@01", "__proto__", "constructor", "chat@2 "])(
     "answers 404 for the model %j",
     async (wanted) => {
-      await expect(routeTo(config, live([[1, 100]]), wanted, "u")).rejects.toMatchObject({
+      const asked = async () => routeTo(config, live([[1, 100]]), wanted, "u");
+      await expect(asked()).rejects.toMatchObject({
         status: 404,
         code: "model_not_found",
         param: "model",

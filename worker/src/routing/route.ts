@@ -1,5 +1,6 @@
 import type { GatewayConfig, ModelVersion, Split } from "../config.ts";
 import { ApiError } from "../errors.ts";
+import type { Soon } from "../soon.ts";
 import { choose, point } from "./split.ts";
 
 /** The arm of live traffic that a request belongs to; `pinned` requests named their version and are no one's evidence. */
@@ -13,26 +14,32 @@ export interface Route {
 }
 
 /** Finds the model version for `chat` (by the live split, sticky by user) or `chat@2` (as named). Throws the 404. */
-export async function routeTo(
+export function routeTo(
   config: GatewayConfig,
-  splitOf: (model: string) => Promise<Split>,
+  splitOf: (model: string) => Soon<Split>,
   wanted: string,
   user: string,
-): Promise<Route> {
+): Soon<Route> {
   const { name, version: pinned } = parseModel(wanted);
-  const model = Object.hasOwn(config.models, name) ? config.models[name] : undefined;
-  if (model === undefined) throw modelNotFound(wanted);
-  const split = pinned === null ? await splitOf(name) : null;
-  const version = pinned ?? (await chosen(split ?? model.split, name, user));
-  const spec = Object.hasOwn(model.versions, String(version)) ? model.versions[String(version)] : undefined;
-  if (spec === undefined) throw modelNotFound(wanted);
-  return { model: name, version, variant: variantOf(split, version), spec };
+  if (!Object.hasOwn(config.models, name)) throw modelNotFound(wanted);
+  if (pinned !== null) return routeAt(config, name, pinned, null);
+  const split = splitOf(name);
+  if (split instanceof Promise) return split.then((told) => bySplit(config, name, user, told));
+  return bySplit(config, name, user, split);
 }
 
-/** Where one version has it all, nobody's place is worth a digest. */
-async function chosen(split: Split, model: string, user: string): Promise<number> {
+function bySplit(config: GatewayConfig, model: string, user: string, split: Split): Soon<Route> {
+  // Where one version has it all, nobody's place is worth a digest.
   const all = split.find(([, weight]) => weight === 100);
-  return all === undefined ? choose(split, await point(model, user)) : all[0];
+  if (all !== undefined) return routeAt(config, model, all[0], split);
+  return point(model, user).then((place) => routeAt(config, model, choose(split, place), split));
+}
+
+function routeAt({ models }: GatewayConfig, model: string, version: number, split: Split | null): Route {
+  const versions = models[model]?.versions ?? {};
+  const spec = Object.hasOwn(versions, String(version)) ? versions[String(version)] : undefined;
+  if (spec === undefined) throw modelNotFound(split === null ? `${model}@${version}` : model);
+  return { model, version, variant: variantOf(split, version), spec };
 }
 
 function variantOf(split: Split | null, version: number): Variant {

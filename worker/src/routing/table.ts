@@ -5,6 +5,7 @@ import type { GatewayEnv } from "../env.ts";
 import { within } from "../patience.ts";
 import { controllerOf, type RolloutPort, type Served } from "../rollout/port.ts";
 import type { Batch, LiveSplits, ModelSpec, StageSpec } from "../rollout/types.ts";
+import type { Soon } from "../soon.ts";
 
 export { controllerOf } from "../rollout/port.ts";
 
@@ -62,18 +63,26 @@ export class LiveTable {
   }
 
   /** The live split of a model of the config. Waits, and only briefly, where what is known may have been left. */
-  async splitOf(model: string, env: GatewayEnv, later: Later): Promise<Split> {
+  splitOf(model: string, env: GatewayEnv, later: Later): Soon<Split> {
     if (!this.#begun || (!this.#doubted && this.#moving.has(model) && this.#now() - this.#asOf > OLDEST_MS)) {
-      // Each such request asks for itself, so that none goes by a split that a rollout has left.
-      const taken = this.#taken;
-      const work = this.refresh(env);
-      later(work);
-      await within(WAIT_MS, work);
-      this.#begun = true;
-      this.#doubted = this.#taken === taken;
-    } else if (this.#due()) {
-      later(this.refresh(env));
+      return this.#askedAnew(model, env, later);
     }
+    if (this.#due()) later(this.refresh(env));
+    return this.#knownSplit(model);
+  }
+
+  /** Each such request asks for itself, so that none goes by a split that a rollout has left. */
+  async #askedAnew(model: string, env: GatewayEnv, later: Later): Promise<Split> {
+    const taken = this.#taken;
+    const work = this.refresh(env);
+    later(work);
+    await within(WAIT_MS, work);
+    this.#begun = true;
+    this.#doubted = this.#taken === taken;
+    return this.#knownSplit(model);
+  }
+
+  #knownSplit(model: string): Split {
     return this.#weights[model] ?? this.#config.models[model]?.split ?? [];
   }
 
