@@ -31,7 +31,13 @@ def main() -> int:
     bundle, config = rendered.modules[0], rendered.modules[1]
     code = rendered.out_dir / "dist" / bundle.name
     rivals = None if asked.without_rivals else str(install.rivals(node))
-    order = {"bundle": str(code), "rivals": rivals, "rounds": asked.rounds, "requests": asked.requests, "warm": asked.warm}
+    order = {
+        "bundle": str(code),
+        "rivals": rivals,
+        "rounds": asked.rounds,
+        "requests": asked.requests,
+        "warm": asked.warm,
+    }
     ended = subprocess.run([str(node), str(HERE / "run.ts"), json.dumps(order)], stdout=subprocess.PIPE, text=True)
     if ended.returncode:
         raise SluicewayError("the measurement ended early", hint="what went wrong stands above")

@@ -52,7 +52,9 @@ def table(measured: Measured) -> list[str]:
             if (row["stream"], row["connections"]) == (stream, connections):
                 times = "  ".join(f"{row[name]:8.2f}" for name in ("p50", "p90", "p99", "firstP50", "processor"))
                 lines.append(f"  {row['name']:24} {times} ms {row['perSecond']:9.0f}")
-    lines.append(f"{BY_ENTRY.strip()} behind Miniflare's entry Worker, which neither Cloudflare has nor the local stage")
+    lines.append(
+        f"{BY_ENTRY.strip()} behind Miniflare's entry Worker, which neither Cloudflare has nor the local stage"
+    )
     lines.append("our rate limiter is a stand-in that counts in the Worker (Cloudflare's counts on its machine)")
     lines.append("memory after the load, and from a cold start to the first answer")
     for name, mib in measured["memory"].items():
