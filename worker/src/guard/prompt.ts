@@ -1,8 +1,10 @@
 import type { Message } from "../backends/backend.ts";
 import type { ChatRequest } from "../chat/request.ts";
+import type { GatewayConfig } from "../config.ts";
 import { ApiError } from "../errors.ts";
 import type { GatewayContext } from "../gateway.ts";
 import { findRoute, userOf } from "../routing/find.ts";
+import type { Soon } from "../soon.ts";
 import { otherText, textOf } from "../tokens/estimate.ts";
 import { findInjection } from "./injection.ts";
 import { type Judge, newJudge } from "./judge.ts";
@@ -25,10 +27,7 @@ export async function guardPrompt(
   const { mode, mask_prompts, max_characters } = c.get("gateway").config.guard;
   if (request.judged !== true) {
     checkLength([...lead, ...request.messages], max_characters);
-    if (mode !== "off") {
-      const judged = c.get("gateway").config.guard.injection !== null;
-      lookForInjection(c, request.messages, judged ? await judgeOf(c, request.user) : undefined);
-    }
+    if (mode !== "off") lookForInjection(c, request.messages, await judgeOf(c, request.user));
   }
   return mask_prompts ? masked(c, request) : request;
 }
@@ -51,13 +50,19 @@ function lengthOf(content: Message["content"]): number {
 }
 
 /** The stage's own classifier. Undefined where it names none, or that can't be had, which the record says: the rules go on alone. */
-async function judgeOf(c: GatewayContext, user: string | null): Promise<Judge | undefined> {
-  const { config, linears } = c.get("gateway");
-  const { injection } = config.guard;
-  if (injection === null) return;
+function judgeOf(c: GatewayContext, user: string | null): Soon<Judge | undefined> {
+  const { injection } = c.get("gateway").config.guard;
+  return injection === null ? undefined : newJudgeOf(c, user, injection);
+}
+
+async function newJudgeOf(
+  c: GatewayContext,
+  user: string | null,
+  { classifier, threshold }: NonNullable<GatewayConfig["guard"]["injection"]>,
+): Promise<Judge | undefined> {
   try {
-    const { spec } = await findRoute(c, injection.classifier, userOf(c, user));
-    return newJudge(await linears.get(c.env.MODELS, spec), injection.threshold);
+    const { spec } = await findRoute(c, classifier, userOf(c, user));
+    return newJudge(await c.get("gateway").linears.get(c.env.MODELS, spec), threshold);
   } catch (error) {
     c.get("record").guardFault = (error as Error).message;
   }
