@@ -1,9 +1,9 @@
 // Starts one Worker in a process of its own: whoever reads its log lines must not be who sends the load.
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { bareAi, bareFetch, least, ours, type Running } from "./workers.ts";
+import { bareAi, bareFetch, least, ours, type RunningWorker } from "./workers.ts";
 
-const KINDS = { bareAi, bareFetch, least, ours } satisfies Record<string, (...args: never[]) => Promise<Running>>;
+const KINDS = { bareAi, bareFetch, least, ours } satisfies Record<string, (...args: never[]) => Promise<RunningWorker>>;
 
 interface Started {
   readonly port: number;
@@ -16,7 +16,7 @@ interface Started {
 export async function apart<Kind extends keyof typeof KINDS>(
   kind: Kind,
   ...args: Parameters<(typeof KINDS)[Kind]>
-): Promise<Running> {
+): Promise<RunningWorker> {
   const child = fork(fileURLToPath(import.meta.url), [JSON.stringify({ kind, args })], { stdio: "inherit" });
   const gone = new Promise<never>((_, reject) => {
     child.once("exit", (code) => reject(new Error(`the Worker did not start (${code})`)));
@@ -35,10 +35,10 @@ export async function apart<Kind extends keyof typeof KINDS>(
 async function main(order: string): Promise<void> {
   const { kind, args } = JSON.parse(order) as { kind: keyof typeof KINDS; args: never[] };
   const since = performance.now();
-  const running = await (KINDS[kind] as (...args: never[]) => Promise<Running>)(...args);
+  const running = await (KINDS[kind] as (...args: never[]) => Promise<RunningWorker>)(...args);
   process.once("disconnect", () => void running.stop().finally(() => process.exit(0)));
   const startMs = performance.now() - since;
-  const { port, entryPort } = running as Required<Running>;
+  const { port, entryPort } = running;
   process.send?.({ port, entryPort, pids: running.pids(), startMs } satisfies Started);
 }
 

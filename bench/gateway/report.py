@@ -70,10 +70,10 @@ def goals(measured: Measured, gzip_bytes: int, startup_ms: float) -> list[Goal]:
         over, own = (p50[ours + way, False, 1] - p50[bare + way, False, 1] for way in (BY_ENTRY, ""))
         seen = f"{over:.2f} ms ({own:.2f} without Miniflare's entry Worker)"
         found.append(_goal(f"{ours}: at most 0.6 ms over a {bare}, one at a time", seen, over <= 0.6))
-        ratio, own = (p50[ours + way, False, 32] / p50[bare + way, False, 32] for way in (BY_ENTRY, ""))
+        ratio, own = _ratios(p50, ours, bare)
         seen = f"{ratio:.2f} ({own:.2f} without Miniflare's entry Worker)"
         if ours == "ours, openai":
-            floor, own = (p50[LEAST + way, False, 32] / p50[bare + way, False, 32] for way in (BY_ENTRY, ""))
+            floor, own = _ratios(p50, LEAST, bare)
             seen += f"; the least that a gateway in a Worker can be: {floor:.2f} ({own:.2f})"
         found.append(_goal(f"{ours}: at most 1.4 times a {bare}, 32 at once", seen, ratio <= 1.4))
     for rival in RIVALS:
@@ -88,6 +88,12 @@ def goals(measured: Measured, gzip_bytes: int, startup_ms: float) -> list[Goal]:
     found.append(_goal("bundle at most 120 kB gzipped", f"{gzip_bytes / 1000:.0f} kB", gzip_bytes <= 120_000))
     found.append(_goal("start-up below 25 ms", f"{startup_ms:.1f} ms", startup_ms < 25))
     return found
+
+
+def _ratios(p50: dict[tuple[str, bool, int], float], name: str, bare: str) -> tuple[float, float]:
+    """How many times a bare Worker's p50 one's is, 32 at once: behind Miniflare's entry Worker, and without it."""
+    behind, own = (p50[name + way, False, 32] / p50[bare + way, False, 32] for way in (BY_ENTRY, ""))
+    return behind, own
 
 
 def _goal(goal: str, seen: str, holds: bool) -> Goal:

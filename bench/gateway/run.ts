@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { apart } from "./apart.ts";
 import { load, type Target, type Took } from "./load.ts";
 import { litellm, portkey } from "./rivals.ts";
-import { memoryOf, processorOf, type Running } from "./workers.ts";
+import { memoryOf, processorOf, type Running, type RunningWorker } from "./workers.ts";
 
 interface Asked {
   /** The bundle that is uploaded. */
@@ -20,7 +20,8 @@ interface Asked {
 
 interface Contender {
   target: Target;
-  running: Running | null;
+  running: Running | RunningWorker | null;
+  /** Null where nothing was started for it. */
   coldMs: number | null;
 }
 
@@ -57,14 +58,11 @@ async function main(): Promise<void> {
     for (const start of starters(port)) contenders.push(...behindEntry(await start()));
     for (const contender of contenders) await warm(contender);
     const rows = await measure(contenders);
+    const started = contenders.filter(({ coldMs }) => coldMs !== null);
     const memory = Object.fromEntries(
-      contenders.flatMap(({ target, running, coldMs }) =>
-        running && coldMs !== null ? [[target.name, memoryOf(running.pids())]] : [],
-      ),
+      started.map(({ target, running }) => [target.name, memoryOf(running?.pids() ?? [])]),
     );
-    const cold = Object.fromEntries(
-      contenders.flatMap(({ target, coldMs }) => (coldMs ? [[target.name, coldMs]] : [])),
-    );
+    const cold = Object.fromEntries(started.map(({ target, coldMs }) => [target.name, coldMs]));
     process.stdout.write(`${JSON.stringify({ rows, memory, cold })}\n`);
   } finally {
     for (const running of new Set(contenders.map((one) => one.running))) await running?.stop();
@@ -107,7 +105,7 @@ function starters(stub: number): (() => Promise<Contender>)[] {
 /** A contender, and the same Worker by its other way in. */
 function behindEntry(contender: Contender): Contender[] {
   const { target, running } = contender;
-  if (running?.entryPort === undefined) return [contender];
+  if (running === null || !("entryPort" in running)) return [contender];
   const name = `${target.name}${BY_ENTRY}`;
   return [contender, { target: { ...target, name, port: running.entryPort }, running, coldMs: null }];
 }

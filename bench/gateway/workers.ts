@@ -5,12 +5,16 @@ import { DURABLE_OBJECTS } from "../../worker/test/durable-objects.ts";
 /** A Worker under measurement: where it answers, and the processes that it lives in. */
 export interface Running {
   port: number;
-  /** Where it answers behind Miniflare's entry Worker, which parses each request once more and hands it on. */
-  entryPort?: number;
   /** Milliseconds that it took to start, where the process around it is no part of that. */
   startMs?: number;
   pids: () => number[];
   stop: () => Promise<void>;
+}
+
+/** In workerd, by Miniflare. */
+export interface RunningWorker extends Running {
+  /** Where it answers behind Miniflare's entry Worker, which parses each request once more and hands it on. */
+  entryPort: number;
 }
 
 /** As on the local stage: the Worker itself, as on Cloudflare, with none of Miniflare's before it. */
@@ -28,7 +32,7 @@ const PLATFORM = {
 };
 
 /** A Worker that passes the body on and the answer back, and does nothing else: what any gateway is measured against. */
-export function bareFetch(upstream: string): Promise<Running> {
+export function bareFetch(upstream: string): Promise<RunningWorker> {
   const script = `export default {
     fetch: (request) => fetch(${JSON.stringify(`${upstream}/v1/chat/completions`)}, {
       method: "POST", body: request.body, headers: { "content-type": "application/json" },
@@ -38,7 +42,7 @@ export function bareFetch(upstream: string): Promise<Running> {
 }
 
 /** What any gateway in a Worker must do, and nothing more: how near a bare Worker one can come. */
-export function least(upstream: string, key: string): Promise<Running> {
+export function least(upstream: string, key: string): Promise<RunningWorker> {
   const code = readFileSync(new URL("./least-worker.js", import.meta.url), "utf8");
   return start({
     ...PLATFORM,
@@ -48,7 +52,7 @@ export function least(upstream: string, key: string): Promise<Running> {
 }
 
 /** The same by the AI binding, whose calls go through the proxy that the local stage uses too. */
-export function bareAi(upstream: string): Promise<Running> {
+export function bareAi(upstream: string): Promise<RunningWorker> {
   const script = `export default {
     async fetch(request, env) {
       return env.AI.run("@cf/zai-org/glm-4.7-flash", await request.json(), { returnRawResponse: true });
@@ -77,7 +81,7 @@ const LIMITER = `export default (env) => {
 };`;
 
 /** Our gateway as a stage runs it: the bundle that is uploaded, its config beside it, keys and limits on. */
-export function ours(bundle: string, config: object, upstream: string, key: string): Promise<Running> {
+export function ours(bundle: string, config: object, upstream: string, key: string): Promise<RunningWorker> {
   const { cf, handleRuntimeStdio, ...platform } = PLATFORM;
   const gateway = {
     ...platform,
@@ -99,7 +103,7 @@ export function ours(bundle: string, config: object, upstream: string, key: stri
 
 const aiOf = (upstream: string) => ({ binding: "AI", remoteProxyConnectionString: new URL(upstream) as never });
 
-async function start(options: ConstructorParameters<typeof Miniflare>[0]): Promise<Running> {
+async function start(options: ConstructorParameters<typeof Miniflare>[0]): Promise<RunningWorker> {
   const before = new Set(childrenOf(process.pid));
   const runtime = new Miniflare(options);
   const { port: entryPort } = await runtime.ready;

@@ -41,10 +41,10 @@ const REFUSED_MS = 1_000;
 /** Admits a request to its budgets and token limits, or throws the 402 or 429 in OpenAI's shape. */
 export function reserve(c: GatewayContext, worst: WorstCase): Soon<Reservation> {
   const isFree = !isLimited(c.get("gateway").config, c.get("principal"));
-  return isFree ? new Held(c, worst, []) : claim(c, worst);
+  return isFree ? new Held(c, worst, []) : reserveLimited(c, worst);
 }
 
-async function claim(c: GatewayContext, worst: WorstCase): Promise<Reservation> {
+async function reserveLimited(c: GatewayContext, worst: WorstCase): Promise<Reservation> {
   const { config, accounts } = c.get("gateway");
   const principal = c.get("principal");
   const claims = claimsOf(config, accounts, principal, worst.spec, () => clientAddress(c.req.raw));

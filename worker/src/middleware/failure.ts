@@ -10,7 +10,7 @@ export function failure(thrown: unknown, c: GatewayContext): Response {
   const { signal } = c.req.raw;
   const fault = signal.aborted ? clientLeft(error) : asApiError(error);
   record.errorCode = fault.code;
-  if (!(error instanceof ApiError || (signal.aborted && isAbort(error, signal)))) {
+  if (!(error instanceof ApiError || (signal.aborted && isAbort(thrown, signal)))) {
     reportException(c, error);
   }
   return json(c, fault.body(record.id), fault.status, fault.headers);
@@ -29,8 +29,7 @@ function clientLeft(cause: unknown): ApiError {
   return new ApiError(499, "client_disconnected", "The client left before it was answered.", { cause });
 }
 
-function isAbort(error: unknown, signal: AbortSignal): boolean {
-  const thrown = error instanceof NotAnError ? error.cause : error;
+function isAbort(thrown: unknown, signal: AbortSignal): boolean {
   return thrown === signal.reason || (thrown instanceof Error && thrown.name === "AbortError");
 }
 

@@ -183,11 +183,11 @@ class Attempts<T> {
 
   /** Waits, if that is soon, until a backend that named a time takes requests again. False: on to the next version. */
   #awaitTurn(route: Route, health: BackendHealth, more: boolean): Soon<boolean> {
-    return health.limitedForMs === 0 || this.#queueUp(route, health, more);
+    const limitedFor = health.limitedForMs;
+    return limitedFor === 0 || this.#queueUp(route, health, more, limitedFor);
   }
 
-  async #queueUp(route: Route, health: BackendHealth, more: boolean): Promise<boolean> {
-    const limitedFor = health.limitedForMs;
+  async #queueUp(route: Route, health: BackendHealth, more: boolean, limitedFor: number): Promise<boolean> {
     const { config, ambient } = this.#c.get("gateway");
     const wait = this.#queue(limitedFor + jitter(config.resilience, 1, ambient.random()), limitedFor);
     if (wait !== null) await this.#pause(wait);

@@ -60,7 +60,7 @@ export function lineOf(c: GatewayContext, status: number, endedAt: number): LogL
   const gateway = c.get("gateway");
   const principal = c.get("principal");
   const { usage, fallback, guard } = record;
-  // No spread among them: behind one, each field costs as much as all of them else. What is undefined is not written.
+  // No spread among them: the runtime then defines each field behind it by itself. What is undefined is not written.
   return {
     event: "request",
     level: isFailure(status, record) ? "error" : "info",
